@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+# npuedge: `make help` lists the targets.  Out-of-tree objects go to $(O).
+
+O		?= build
+CROSS_COMPILE	?=
+ifeq ($(origin CC),default)
+CC		:= $(CROSS_COMPILE)gcc
+endif
+ifeq ($(origin AR),default)
+AR		:= $(CROSS_COMPILE)ar
+endif
+PKG_CONFIG	?= $(CROSS_COMPILE)pkg-config
+SAN		?=
+PREFIX		?= /usr/local
+DESTDIR		?=
+
+# -ffp-contract=off: the contract says where a multiply-add is fused, the compiler may not.
+BASE_CFLAGS	:= -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \
+		   -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+		   -Wno-missing-field-initializers -Wno-sign-compare
+CPPFLAGS	+= -D_GNU_SOURCE -I. -Idriver/hw -Iuapi -Ilibnpu/include -Ilibnpu -Itools/npusim
+ifneq ($(SAN),)
+BASE_CFLAGS	+= -fsanitize=$(SAN) -fno-omit-frame-pointer
+LDFLAGS		+= -fsanitize=$(SAN)
+ifneq ($(findstring undefined,$(SAN)),)
+BASE_CFLAGS	+= -fno-sanitize-recover=undefined
+endif
+endif
+CFLAGS		:= $(BASE_CFLAGS) $(CFLAGS)
+LDLIBS		+= -lm -lpthread
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-7s %s\n'
+endif
+
+.DEFAULT_GOAL := all
+unit-tests :=
+script-tests :=
+
+include libnpu/libnpu.mk
+include tools/npusim/npusim.mk
+include firmware/firmware.mk
+include tools/tools.mk
+include tests/tests.mk
+include tools/vm/vm.mk
+
+.PHONY: all help lib tools firmware modules clean install check-unit
+all: lib tools firmware ## build everything that needs no kernel headers
+
+$(O)/%.o: %.c
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_$(<:.c=)) -MMD -MP -c -o $@ $<
+
+help: ## this list
+	@sed -n 's/^\([a-zA-Z0-9_-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | sort -u | \
+		awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
+
+check-unit: $(unit-tests) ## host unit tests (no VM)
+	$(Q)O=$(O) tests/run $(unit-tests) $(script-tests)
+
+clean: ## remove build results of this checkout (never the caches)
+	rm -rf $(O) build-*
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
