@@ -211,7 +211,7 @@ struct ne1_cmd_softmax {
 	float f0;
 	__u8 pos;		/* index of value[], position of the job's first token */
 	__u8 pad[3];
-	__u32 pad1[2];
+	__u32 pad1;
 };
 
 union ne1_cmd {

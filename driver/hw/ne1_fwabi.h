@@ -38,7 +38,7 @@ struct ne1_fw_if {
 	__u32 log_ctl, log_ring, log_size;	/* text; write = bytes ever written, never waits for read */
 	__u32 queue_table, queue_count;	/* struct ne1_fw_queue[queue_count] */
 	__u32 log_level;		/* enum ne1_log_level */
-	__u32 pad0[16];
+	__u32 pad0[17];
 	/* written by the firmware */
 	__u16 fw_abi_major, fw_abi_minor;
 	__u32 fw_version;
