@@ -26,6 +26,7 @@ ifneq ($(findstring undefined,$(SAN)),)
 BASE_CFLAGS	+= -fno-sanitize-recover=undefined
 endif
 endif
+CPPFLAGS	+= $(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null)
 CFLAGS		:= $(BASE_CFLAGS) $(CFLAGS)
 LDLIBS		+= -lm -lpthread
 

@@ -15,7 +15,11 @@
 #ifndef _UAPI_DRM_NPUEDGE_ACCEL_H_
 #define _UAPI_DRM_NPUEDGE_ACCEL_H_
 
-#include "drm.h"
+#ifdef __KERNEL__
+#include <drm/drm.h>
+#else
+#include "drm.h" /* from libdrm's include path */
+#endif
 
 #if defined(__cplusplus)
 extern "C" {
