@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Where the bench keeps its things.  tools/vm/setup uses the same places."""
+
+import os
+import pwd
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+TREE_MARK = "/etc/npuedge-tree"		# exists inside the tree, nowhere else
+
+
+class BenchError(Exception):
+	"""The bench itself cannot work; the message says what to do about it."""
+
+
+def inside_tree():
+	return os.path.exists(TREE_MARK)
+
+
+def cache_dir():
+	"""The cache belongs to the user, also when sudo has made us root."""
+	if os.environ.get("NPUEDGE_CACHE"):
+		return Path(os.environ["NPUEDGE_CACHE"]).absolute()
+	if os.environ.get("XDG_CACHE_HOME"):
+		return Path(os.environ["XDG_CACHE_HOME"]).absolute() / "npuedge"
+	return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "npuedge"
+
+
+def tree_dir(arch="x86_64"):
+	"""The root file system of an architecture: "x86_64" is also the one we build in."""
+	path = cache_dir() / ("root" if arch == "x86_64" else f"root-{arch}")
+	if not path.is_dir():
+		raise BenchError(f"{path} does not exist: run tools/vm/setup (or `make setup`) first")
+	return path
