@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Queues: creation, priorities, limits, state. */
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include "kselftest_harness.h"
+#include "npuedge.h"
+
+FIXTURE(queue) {
+	struct npu_client c;
+};
+
+FIXTURE_SETUP(queue)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+}
+
+FIXTURE_TEARDOWN(queue)
+{
+	npu_client_fini(&self->c);
+}
+
+TEST_F(queue, state_of_a_new_one)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, state.state);
+	EXPECT_EQ(DRM_NPUEDGE_REASON_NONE, state.reason);
+	EXPECT_EQ(0, state.fault);
+	EXPECT_EQ(0, state.busy_ns);
+}
+
+TEST_F(queue, busy_time_is_accounted)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+	uint32_t size = npu_slow_stream(c->stream, 4);
+
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_GT(state.busy_ns, 0);
+}
+
+TEST_F(queue, bad_arguments)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_queue_create create = { .vm_id = c->vm, .priority = 1, .flags = 1 };
+	struct drm_npuedge_queue_get_state state = { .id = 4242 };
+
+	EXPECT_EQ(-EINVAL, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_CREATE, &create));
+	EXPECT_EQ(-ENOENT, npu_queue_create(c->fd, 0, DRM_NPUEDGE_PRIORITY_NORMAL));
+	EXPECT_EQ(-ENOENT, npu_queue_create(c->fd, 4242, DRM_NPUEDGE_PRIORITY_NORMAL));
+	EXPECT_EQ(-EINVAL, npu_queue_create(c->fd, c->vm, 4));
+	EXPECT_EQ(-EINVAL, npu_queue_create(c->fd, c->vm, ~0u));
+	EXPECT_EQ(-ENOENT, npu_queue_destroy(c->fd, 0));
+	EXPECT_EQ(-ENOENT, npu_queue_destroy(c->fd, 4242));
+	EXPECT_EQ(-ENOENT, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+}
+
+TEST_F(queue, destroyed_once)
+{
+	struct npu_client *c = &self->c;
+
+	EXPECT_EQ(0, npu_queue_destroy(c->fd, c->queue));
+	EXPECT_EQ(-ENOENT, npu_queue_destroy(c->fd, c->queue));
+	EXPECT_EQ(-ENOENT, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0));
+}
+
+TEST_F(queue, priorities_need_permission)
+{
+	struct npu_client *c = &self->c;
+	pid_t child;
+	int status;
+
+	for (unsigned int p = DRM_NPUEDGE_PRIORITY_LOW; p <= DRM_NPUEDGE_PRIORITY_REALTIME; p++)
+		EXPECT_GT(npu_queue_create(c->fd, c->vm, p), 0);
+	if (geteuid())
+		SKIP(return, "needs root");
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		int bad = setuid(65534);
+
+		bad |= npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL) <= 0;
+		bad |= npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_HIGH) != -EACCES;
+		bad |= npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_REALTIME) != -EACCES;
+		_exit(bad);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(queue, limit_is_an_error_and_recovers)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_chip_info chip;
+	int ids[NE1_MAX_QUEUES + 1], count = 0, ret = 0;
+
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	while (count <= NE1_MAX_QUEUES) {
+		ret = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		if (ret < 0)
+			break;
+		ids[count++] = ret;
+	}
+	EXPECT_EQ(-EBUSY, ret);
+	EXPECT_EQ(chip.queue_limit, count + 1); /* ours is one of them */
+	for (int i = 0; i < count; i++)
+		EXPECT_EQ(0, npu_queue_destroy(c->fd, ids[i]));
+	ret = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	EXPECT_GT(ret, 0);
+}
+
+TEST_F(queue, sixteen_queues_at_once)
+{
+	struct npu_client *c = &self->c;
+	int ids[16], syncs[16];
+
+	for (int i = 0; i < 16; i++) {
+		ids[i] = npu_queue_create(c->fd, c->vm, i & 1);
+		ASSERT_GT(ids[i], 0);
+		syncs[i] = npu_syncobj_create(c->fd);
+		npu_copy_stream(c->stream + 3 * i, 100 + i, 4);
+		c->stream[3 * i].dma.offset = 4 * i;
+		c->data[i] = 500 + i;
+	}
+	for (int i = 0; i < 16; i++)
+		ASSERT_EQ(0, npu_submit(c->fd, ids[i], NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, syncs[i]));
+	for (int i = 0; i < 16; i++) {
+		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], NPU_WAIT_NS));
+		EXPECT_EQ(500 + i, c->data[100 + i]);
+	}
+}
+
+TEST_F(queue, vm_lives_while_a_queue_does)
+{
+	struct npu_client *c = &self->c;
+
+	npu_copy_stream(c->stream, 1, 4);
+	c->data[0] = 8;
+	ASSERT_EQ(0, npu_vm_destroy(c->fd, c->vm));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_EQ(8, c->data[1]);
+	EXPECT_EQ(-ENOENT, npu_map(c->fd, c->vm, c->bo, NPU_VA * 2, 0, NPU_PAGE, 0));
+}
+
+TEST_HARNESS_MAIN

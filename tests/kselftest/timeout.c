@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Jobs that take too long: an error on their fence, the cause in the queue's state, innocents unharmed. */
+#include "kselftest_harness.h"
+#include "npuedge.h"
+
+#include <glob.h>
+#include <stdlib.h>
+
+FIXTURE(timeout) {
+	struct npu_client c;
+	char path[256];
+	unsigned int saved;
+};
+
+static int write_knob(const char *path, unsigned int ms)
+{
+	FILE *file = fopen(path, "w");
+	int ret;
+
+	if (!file)
+		return -errno;
+	ret = fprintf(file, "%u\n", ms) < 0;
+	return fclose(file) || ret ? -EIO : 0;
+}
+
+FIXTURE_SETUP(timeout)
+{
+	glob_t found;
+	FILE *file;
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	if (glob("/sys/kernel/debug/accel/*/job_timeout_ms", 0, NULL, &found) || !found.gl_pathc)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	snprintf(self->path, sizeof(self->path), "%s", found.gl_pathv[0]);
+	globfree(&found);
+	file = fopen(self->path, "r");
+	ASSERT_NE(NULL, file);
+	ASSERT_EQ(1, fscanf(file, "%u", &self->saved));
+	fclose(file);
+	ASSERT_EQ(0, write_knob(self->path, 1500));
+	/* the timeout is fixed when a queue is made */
+	npu_queue_destroy(self->c.fd, self->c.queue);
+	self->c.queue = npu_queue_create(self->c.fd, self->c.vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	ASSERT_GT(self->c.queue, 0);
+}
+
+FIXTURE_TEARDOWN(timeout)
+{
+	if (self->path[0])
+		write_knob(self->path, self->saved);
+	npu_client_fini(&self->c);
+}
+
+TEST_F_TIMEOUT(timeout, hung_job_ends_in_an_error, 120)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+	uint32_t size = npu_slow_stream(c->stream, 8000);
+	int second = npu_syncobj_create(c->fd);
+
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, second));
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_wait(c->fd, second, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(-ETIME, npu_sync_status(c->fd, c->sync));
+	EXPECT_EQ(-ECANCELED, npu_sync_status(c->fd, second));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_GUILTY, state.state);
+	EXPECT_EQ(DRM_NPUEDGE_REASON_TIMEOUT, state.reason);
+	EXPECT_EQ(1, state.fault_job);
+	EXPECT_EQ(-EIO, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, 0));
+}
+
+TEST_F_TIMEOUT(timeout, device_works_afterwards, 120)
+{
+	struct npu_client *c = &self->c;
+
+	for (int round = 0; round < 3; round++) {
+		uint32_t size = npu_slow_stream(c->stream, 8000);
+
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+		ASSERT_EQ(-ETIME, npu_sync_status(c->fd, c->sync));
+		npu_queue_destroy(c->fd, c->queue);
+		c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		ASSERT_GT(c->queue, 0);
+		npu_copy_stream(c->stream, 1, 4);
+		c->data[0] = round + 100;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+		ASSERT_EQ(1, npu_sync_status(c->fd, c->sync));
+		ASSERT_EQ(round + 100, c->data[1]);
+	}
+}
+
+TEST_F_TIMEOUT(timeout, innocent_queue_completes, 120)
+{
+	struct npu_client *c = &self->c;
+	struct npu_client other;
+	struct drm_npuedge_queue_get_state state;
+	uint32_t size = npu_slow_stream(c->stream, 8000);
+
+	ASSERT_EQ(0, npu_client_init(&other));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	for (int i = 0; i < 20; i++) {
+		npu_copy_stream(other.stream + 3 * i, i + 1, 4);
+		other.stream[3 * i].dma.offset = 4 * i;
+	}
+	other.data[0] = 0xabcd;
+	for (int i = 0; i < 20; i++)
+		ASSERT_EQ(0, npu_submit(other.fd, other.queue, NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, other.sync));
+	ASSERT_EQ(0, npu_wait(other.fd, other.sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(other.fd, other.sync));
+	EXPECT_EQ(0xabcd, other.data[20]);
+	state = (struct drm_npuedge_queue_get_state){ .id = other.queue };
+	ASSERT_EQ(0, npu_ioctl(other.fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_NE(DRM_NPUEDGE_QUEUE_GUILTY, state.state);
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(-ETIME, npu_sync_status(c->fd, c->sync));
+	npu_client_fini(&other);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Address spaces: VM_CREATE, VM_BIND, and what a job sees of them. */
+#include "kselftest_harness.h"
+#include "npuedge.h"
+
+FIXTURE(vm_bind) {
+	struct npu_client c;
+};
+
+FIXTURE_SETUP(vm_bind)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+}
+
+FIXTURE_TEARDOWN(vm_bind)
+{
+	npu_client_fini(&self->c);
+}
+
+/* Copies one word from @src_va to @dst_va by a job; returns the status of its fence. */
+static int copy_word(struct npu_client *c, uint64_t src_va, uint64_t dst_va)
+{
+	uint32_t size = npu_copy_stream(c->stream, 0, 4);
+	int sync = npu_syncobj_create(c->fd), ret;
+
+	c->params->base[1] = src_va;
+	c->params->base[2] = dst_va;
+	c->stream[0].dma.base = 1;
+	c->stream[1].dma.base = 2;
+	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, sync);
+	if (!ret)
+		ret = npu_wait(c->fd, sync, NPU_WAIT_NS);
+	if (!ret)
+		ret = npu_sync_status(c->fd, sync);
+	npu_syncobj_destroy(c->fd, sync);
+	return ret;
+}
+
+static void new_queue(struct npu_client *c)
+{
+	npu_queue_destroy(c->fd, c->queue);
+	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+}
+
+TEST_F(vm_bind, bad_arguments)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_chip_info chip;
+	uint64_t va = NPU_VA * 2;
+	struct {
+		struct drm_npuedge_vm_bind_op op;
+		int error;
+	} cases[] = {
+		{ { .va = va, .size = 4096 }, -ENOENT },				/* no handle */
+		{ { .handle = 4242, .va = va, .size = 4096 }, -ENOENT },
+		{ { .handle = c->bo, .va = va }, -EINVAL },				/* size 0 */
+		{ { .handle = c->bo, .va = va + 1, .size = 4096 }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = 4097 }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = 4096, .bo_offset = 12 }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = 4096, .bo_offset = NPU_CLIENT_SIZE }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = NPU_CLIENT_SIZE + 4096 }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = 8192, .bo_offset = ~4095ull }, -EINVAL },
+		{ { .handle = c->bo, .va = 0, .size = 4096 }, -EINVAL },		/* below va_start */
+		{ { .handle = c->bo, .va = 1ull << 39, .size = 4096 }, -EINVAL },
+		{ { .handle = c->bo, .va = (1ull << 39) - 4096, .size = 8192 }, -EINVAL },
+		{ { .handle = c->bo, .va = ~4095ull, .size = 8192 }, -EINVAL },	/* wraps */
+		{ { .handle = c->bo, .va = va, .size = 4096, .flags = 1u << 30 }, -EINVAL },
+		{ { .handle = c->bo, .va = va, .size = 4096, .pad = 1 }, -EINVAL },
+		{ { .op = 7, .handle = c->bo, .va = va, .size = 4096 }, -EINVAL },
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .handle = c->bo, .va = va, .size = 4096 }, -EINVAL },
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va, .size = 4096, .bo_offset = 4096 }, -EINVAL },
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va }, -EINVAL },
+	};
+
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	ASSERT_GT(chip.va_start, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		EXPECT_EQ(cases[i].error, npu_bind_ops(c->fd, c->vm, &cases[i].op, 1)) {
+			TH_LOG("case %zu", i);
+		}
+	EXPECT_EQ(-ENOENT, npu_map(c->fd, 999, c->bo, va, 0, 4096, 0));
+	EXPECT_EQ(-EINVAL, npu_bind_ops(c->fd, c->vm, &cases[0].op, 0));
+	EXPECT_EQ(-ENOENT, npu_vm_destroy(c->fd, 999));
+	EXPECT_EQ(-ENOENT, npu_vm_destroy(c->fd, 0));
+}
+
+TEST_F(vm_bind, error_tells_how_far_it_got)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = NPU_VA * 2;
+	struct drm_npuedge_vm_bind_op ops[3] = {
+		{ .handle = c->bo, .va = va, .size = 4096, .bo_offset = 4096 },
+		{ .handle = 4242, .va = va + 4096, .size = 4096 },
+		{ .handle = c->bo, .va = va + 8192, .size = 4096 },
+	};
+	struct drm_npuedge_vm_bind bind = {
+		.vm_id = c->vm, .ops = { .stride = sizeof(ops[0]), .count = 3, .ptr = (uintptr_t)ops },
+	};
+
+	ASSERT_EQ(-ENOENT, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind));
+	EXPECT_EQ(1, bind.ops.count);
+	c->data[0] = 0xc0ffee;
+	EXPECT_EQ(1, copy_word(c, va, NPU_DATA + 64)); /* the first one stays */
+	EXPECT_EQ(0xc0ffee, c->data[16]);
+}
+
+TEST_F(vm_bind, two_places_one_page)
+{
+	struct npu_client *c = &self->c;
+	uint64_t far = 1ull << 38;
+
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, far, NPU_PAGE, NPU_PAGE, 0));
+	c->data[0] = 1234;
+	EXPECT_EQ(1, copy_word(c, far, NPU_DATA + 4));
+	EXPECT_EQ(1234, c->data[1]);
+	EXPECT_EQ(1, copy_word(c, NPU_DATA, far + 8));
+	EXPECT_EQ(1234, c->data[2]);
+}
+
+TEST_F(vm_bind, map_replaces)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = NPU_VA * 2;
+	int bo = npu_bo_create(c->fd, NPU_PAGE, 0, 0);
+	uint32_t *map = npu_bo_map(c->fd, bo, NPU_PAGE);
+
+	ASSERT_NE(MAP_FAILED, map);
+	c->data[0] = 1;
+	map[0] = 2;
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, va, NPU_PAGE, NPU_PAGE, 0));
+	EXPECT_EQ(1, copy_word(c, va, NPU_DATA + 4));
+	EXPECT_EQ(1, c->data[1]);
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, va, 0, NPU_PAGE, 0));
+	EXPECT_EQ(1, copy_word(c, va, NPU_DATA + 4));
+	EXPECT_EQ(2, c->data[1]); /* no stale translation either */
+}
+
+TEST_F(vm_bind, unmapped_page_faults_with_its_address)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = NPU_VA * 2;
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, va, NPU_PAGE, NPU_PAGE, 0));
+	EXPECT_EQ(1, copy_word(c, va, NPU_DATA + 4));
+	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, va, NPU_PAGE));
+	EXPECT_EQ(-EIO, copy_word(c, va + 0x40, NPU_DATA + 4));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_GUILTY, state.state);
+	EXPECT_EQ(DRM_NPUEDGE_REASON_FAULT, state.reason);
+	EXPECT_EQ(NE1_FAULT_MMU, state.fault);
+	EXPECT_EQ(va + 0x40, state.fault_va);
+	EXPECT_EQ(0, state.fault_cmd);
+	EXPECT_EQ(2, state.fault_job);
+	EXPECT_EQ(NE1_UNIT_LD, (state.fault_info & NE1_MMU_FAULT_UNIT) >> 12);
+	EXPECT_EQ(-EIO, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0));
+}
+
+TEST_F(vm_bind, read_only)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = NPU_VA * 2;
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, va, NPU_PAGE, NPU_PAGE, DRM_NPUEDGE_BIND_READONLY));
+	c->data[0] = 99;
+	EXPECT_EQ(1, copy_word(c, va, NPU_DATA + 4));
+	EXPECT_EQ(99, c->data[1]);
+	EXPECT_EQ(-EIO, copy_word(c, NPU_DATA, va + 8));
+	EXPECT_EQ(0, c->data[2]);
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(NE1_FAULT_MMU, state.fault);
+	EXPECT_EQ(va + 8, state.fault_va);
+	EXPECT_EQ(NE1_MMU_READ_ONLY, (state.fault_info & NE1_MMU_FAULT_CODE) >> 16);
+}
+
+TEST_F(vm_bind, partial_unmap_of_a_large_mapping)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = 1ull << 32, size = 6ull << 20, hole = va + (2ull << 20) + 5 * NPU_PAGE;
+	int bo = npu_bo_create(c->fd, size, 0, 0);
+	uint32_t *map = npu_bo_map(c->fd, bo, size);
+
+	ASSERT_NE(MAP_FAILED, map);
+	for (uint64_t i = 0; i < size / 4096; i++)
+		map[i * 1024] = i;
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, va, 0, size, 0));
+	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, hole, 2 * NPU_PAGE));
+	for (uint64_t i = 0; i < size / 4096; i += 37) {
+		if (va + i * 4096 >= hole && va + i * 4096 < hole + 2 * NPU_PAGE)
+			continue;
+		ASSERT_EQ(1, copy_word(c, va + i * 4096, NPU_DATA + 4));
+		ASSERT_EQ(i, c->data[1]);
+	}
+	EXPECT_EQ(1, copy_word(c, hole - NPU_PAGE, NPU_DATA + 4));
+	EXPECT_EQ(1, copy_word(c, hole + 2 * NPU_PAGE, NPU_DATA + 4));
+	EXPECT_EQ(-EIO, copy_word(c, hole, NPU_DATA + 4));
+	new_queue(c);
+	EXPECT_EQ(-EIO, copy_word(c, hole + NPU_PAGE, NPU_DATA + 4));
+	munmap(map, size);
+}
+
+TEST_F(vm_bind, unmap_of_nothing_and_of_several)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = NPU_VA * 2;
+
+	EXPECT_EQ(0, npu_unmap(c->fd, c->vm, va, 1ull << 30));
+	for (int i = 0; i < 8; i++)
+		ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, va + i * 3 * NPU_PAGE, 0, NPU_PAGE, 0));
+	EXPECT_EQ(0, npu_unmap(c->fd, c->vm, va, 24 * NPU_PAGE));
+	EXPECT_EQ(-EIO, copy_word(c, va + 21 * NPU_PAGE, NPU_DATA + 4));
+}
+
+TEST_F(vm_bind, private_bo_only_in_its_vm)
+{
+	struct npu_client *c = &self->c;
+	int other = npu_vm_create(c->fd), bo = npu_bo_create(c->fd, NPU_PAGE, 0, other);
+
+	ASSERT_GT(bo, 0);
+	EXPECT_EQ(-EPERM, npu_map(c->fd, c->vm, bo, NPU_VA * 2, 0, NPU_PAGE, 0));
+	EXPECT_EQ(0, npu_map(c->fd, other, bo, NPU_VA * 2, 0, NPU_PAGE, 0));
+	EXPECT_EQ(0, npu_vm_destroy(c->fd, other));
+}
+
+TEST_F(vm_bind, mapping_outlives_the_handle)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, NPU_PAGE, 0, 0);
+	uint32_t *map = npu_bo_map(c->fd, bo, NPU_PAGE);
+
+	map[0] = 4711;
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, NPU_VA * 2, 0, NPU_PAGE, 0));
+	munmap(map, NPU_PAGE);
+	npu_bo_close(c->fd, bo);
+	EXPECT_EQ(1, copy_word(c, NPU_VA * 2, NPU_DATA + 4));
+	EXPECT_EQ(4711, c->data[1]);
+}
+
+TEST_F(vm_bind, vms_are_isolated)
+{
+	struct npu_client *c = &self->c;
+	struct npu_client other;
+
+	ASSERT_EQ(0, npu_client_init(&other));
+	other.data[0] = 0xdead;
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, NPU_VA * 2, 0, NPU_PAGE, 0));
+	EXPECT_EQ(-EIO, copy_word(&other, NPU_VA * 2, NPU_DATA + 4)); /* mapped in the other VM only */
+	EXPECT_EQ(1, copy_word(c, NPU_DATA, NPU_DATA + 4)); /* and the first client goes on */
+	npu_client_fini(&other);
+}
+
+TEST_F(vm_bind, more_vms_than_hardware_has)
+{
+	struct npu_client *c = &self->c;
+	struct npu_client clients[24];
+
+	for (int i = 0; i < 24; i++) {
+		ASSERT_EQ(0, npu_client_init(&clients[i]));
+		clients[i].data[0] = 1000 + i;
+	}
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 24; i++) {
+			ASSERT_EQ(1, copy_word(&clients[i], NPU_DATA, NPU_DATA + 4));
+			ASSERT_EQ(1000 + i, clients[i].data[1]);
+		}
+	for (int i = 0; i < 24; i++)
+		npu_client_fini(&clients[i]);
+	EXPECT_EQ(1, copy_word(c, NPU_DATA, NPU_DATA + 4));
+}
+
+TEST_HARNESS_MAIN
