@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Version of the NE1 firmware, read by the firmware itself and by the image packer. */
+#ifndef NE1_FW_VERSION_H
+#define NE1_FW_VERSION_H
+
+#define FW_VERSION		((0u << 24) | (1u << 16) | 0u)	/* major 31:24, minor 23:16, patch 15:0 */
+#define FW_SECURITY_VERSION	1u	/* raised when an older image must no longer boot */
+
+#endif
