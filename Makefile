@@ -39,8 +39,8 @@ say = @printf '  %-7s %s\n'
 endif
 
 .DEFAULT_GOAL := all
-unit-tests :=
-script-tests :=
+comma := ,
+tool-programs :=
 
 include libnpu/libnpu.mk
 include tools/npusim/npusim.mk
@@ -48,6 +48,7 @@ include firmware/firmware.mk
 include tools/tools.mk
 include tests/tests.mk
 include tools/vm/vm.mk
+-include driver/driver.mk
 
 .PHONY: all help lib tools firmware modules clean install check-unit
 all: lib tools firmware ## build everything that needs no kernel headers
@@ -60,9 +61,6 @@ $(O)/%.o: %.c
 help: ## this list
 	@sed -n 's/^\([a-zA-Z0-9_-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | sort -u | \
 		awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
-
-check-unit: $(unit-tests) ## host unit tests (no VM)
-	$(Q)O=$(O) tests/run $(unit-tests) $(script-tests)
 
 clean: ## remove build results of this checkout (never the caches)
 	rm -rf $(O) build-*

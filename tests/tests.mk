@@ -1,4 +1,40 @@
 # SPDX-License-Identifier: MIT
-# Host tests.  A fragment appends programs to unit-tests or scripts to script-tests.
+#
+# Tests.  A fragment appends programs to unit-tests, scripts to script-tests, and programs that need the
+# model to model-tests; all speak TAP (cmocka does when asked) and are run by tests/run.
+#
+# check-X runs a suite here and now; `make check` makes the tree, then runs every suite in it or in a guest.
 
--include $(wildcard tests/*/*.mk)
+unit-tests :=
+script-tests :=
+model-tests :=
+fuzzers :=
+
+-include $(sort $(wildcard tests/*/*.mk))
+
+run := O=$(O) tests/run
+
+check-unit: $(unit-tests) $(test-programs) ## host unit tests (no VM, no model)
+	$(Q)$(run) --suite unit $(unit-tests) $(script-tests)
+
+check-model: $(model-tests) ## the model's numbers against independent ones, CPU and in-process NPU
+	$(Q)NPU_DEVICE=cpu $(run) --suite model-cpu $(model-tests)
+	$(Q)NPU_DEVICE=sim $(run) --suite model-sim $(model-tests)
+
+check-san: ## unit tests under ASan + UBSan, and under TSan
+	$(Q)$(MAKE) --no-print-directory O=$(O)/asan SAN=address,undefined san-unit
+	$(Q)$(MAKE) --no-print-directory O=$(O)/tsan SAN=thread san-unit
+	$(Q)mkdir -p $(O)/results && cp $(O)/asan/results/*.json $(O)/tsan/results/*.json $(O)/results/
+
+.PHONY: san-unit
+san-unit: $(unit-tests) $(test-programs)
+	$(Q)$(run) --suite unit-$(firstword $(subst $(comma), ,$(SAN))) $(unit-tests) $(script-tests)
+
+check-fuzz: $(fuzzers) ## every fuzzer for a bounded number of runs (needs clang)
+	$(Q)$(run) --suite fuzz $(foreach f,$(fuzzers),"tests/fuzz/smoke $(f)")
+
+check-static: ## checkpatch, sparse, W=1, kernel-doc, clang, exported symbols
+	$(Q)$(run) --suite static --timeout 1800 tests/static/driver tests/static/userspace
+
+check-valgrind: $(valgrind-tests) ## the small unit tests under valgrind
+	$(Q)$(run) --suite valgrind $(foreach t,$(valgrind-tests),"tests/static/valgrind $(t)")
