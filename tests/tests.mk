@@ -3,7 +3,8 @@
 # Tests.  A fragment appends programs to unit-tests, scripts to script-tests, and programs that need the
 # model to model-tests; all speak TAP (cmocka does when asked) and are run by tests/run.
 #
-# check-X runs a suite here and now; `make check` makes the tree, then runs every suite in it or in a guest.
+# check-X runs a suite here and now; `make check` makes the tree, then runs every suite in it or in a guest
+# (tests/check).
 
 unit-tests :=
 script-tests :=
@@ -38,3 +39,10 @@ check-static: ## checkpatch, sparse, W=1, kernel-doc, clang, exported symbols
 
 check-valgrind: $(valgrind-tests) ## the small unit tests under valgrind
 	$(Q)$(run) --suite valgrind $(foreach t,$(valgrind-tests),"tests/static/valgrind $(t)")
+
+# What a guest needs besides module and firmware.
+guest-programs: $(O)/npu-run $(kselftests) $(O)/tests/unit/device ## programs for the machine with the NPU
+
+.PHONY: check check-unit check-model check-san check-fuzz check-static check-valgrind guest-programs
+check: setup ## set-up, then all tests; prints totals
+	tests/check
