@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which kernels the trees hold.  A kernel is named by its series ("7.3"), found by its release."""
 
+import os
 import re
 from pathlib import Path
 
@@ -8,6 +9,12 @@ from . import paths
 
 # Debian's flavour is the end of the release: 7.3.4+deb13-amd64
 FLAVOUR = {"x86_64": "amd64", "arm64": "arm64"}
+
+
+def versions():
+	"""The NAME = VALUE lines of tools/vm/versions."""
+	lines = (paths.CHECKOUT / "tools/vm/versions").read_text().splitlines()
+	return dict(line.split(" = ", 1) for line in lines if line and not line.startswith("#"))
 
 
 class Kernel:
@@ -43,7 +50,9 @@ def installed(arch):
 
 
 def find(arch, name):
-	"""`name` is a series (the newest release of it is taken), a release, or the path of an image."""
+	"""`name` is a series (the newest release of it is taken), "new" or "lts" (see versions), a
+	release, or the path of an image."""
+	name = versions().get("kernel_" + name, name)
 	if "/" in name:
 		if not Path(name).is_file():
 			raise paths.BenchError(f"kernel image {name} does not exist")
@@ -55,3 +64,9 @@ def find(arch, name):
 	have = ", ".join(k.release for k in kernels) or "none"
 	raise paths.BenchError(f"no {arch} kernel {name} in the tree (installed: {have}): "
 			       "run tools/vm/setup")
+
+
+def build_dir(kernel):
+	if not os.path.lexists(f"{paths.tree_dir()}/usr{kernel.kdir}"):
+		raise paths.BenchError(f"the tree has no headers of {kernel.release}: run tools/vm/setup")
+	return kernel.kdir

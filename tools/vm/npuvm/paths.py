@@ -26,9 +26,17 @@ def cache_dir():
 	return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "npuedge"
 
 
+def _tree_path(arch):
+	return cache_dir() / ("root" if arch == "x86_64" else f"root-{arch}")
+
+
+def has_tree(arch):
+	return _tree_path(arch).is_dir()
+
+
 def tree_dir(arch="x86_64"):
 	"""The root file system of an architecture: "x86_64" is also the one we build in."""
-	path = cache_dir() / ("root" if arch == "x86_64" else f"root-{arch}")
-	if not path.is_dir():
-		raise BenchError(f"{path} does not exist: run tools/vm/setup (or `make setup`) first")
-	return path
+	if not has_tree(arch):
+		raise BenchError(f"{_tree_path(arch)} does not exist: run tools/vm/setup "
+				 "(or `make setup`) first")
+	return _tree_path(arch)
