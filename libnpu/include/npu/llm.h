@@ -25,7 +25,7 @@ extern "C" {
 #define NPU_TOKEN_NONE		UINT32_MAX
 
 /** Longest text that npu_tokenizer_encode() takes, bytes. */
-#define NPU_TOKENIZE_MAX_BYTES	(64u << 20)
+#define NPU_TOKENIZE_MAX_BYTES	(16u << 20)
 
 /* ---- tokenizer ------------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ struct npu_chat_message {
 NPU_API npu_status npu_chat_new(const npu_gguf *g, npu_chat **out);
 NPU_API void npu_chat_del(npu_chat *c);
 
-/** Name of the recognised template ("smollm2"); never NULL. */
+/** Name of the recognised template ("chatml"); never NULL. */
 NPU_API const char *npu_chat_name(const npu_chat *c);
 
 /**
@@ -163,7 +163,7 @@ NPU_API npu_status npu_sampler_accept(npu_sampler *s, uint32_t id);
 
 /**
  * Choose a token from n_vocab logits; does not call npu_sampler_accept().
- * NPU_ERR_INVALID if a logit is NaN or +inf, or all are -inf: the message has its id.
+ * NPU_ERR_INVALID if a logit is NaN or +inf (the message has its id) or none is finite.
  */
 NPU_API npu_status npu_sampler_sample(npu_sampler *s, const float *logits, uint32_t *id);
 
