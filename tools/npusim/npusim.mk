@@ -6,7 +6,7 @@ npusim-core-src :=
 -include tools/npusim/core.mk
 
 npusim-dev-src := $(addprefix tools/npusim/,log.c trace.c dma.c mmu.c irq.c pci.c vfio_user.c \
-		    regs.c rv32.c rv32_decode.c mc.c bootrom.c device.c)
+		    regs.c worker.c rv32.c rv32_decode.c mc.c bootrom.c device.c)
 npusim-dev-libs := $(shell $(PKG_CONFIG) --libs libsodium jansson 2>/dev/null || echo -lsodium -ljansson)
 
 npusim-core-obj := $(npusim-core-src:%.c=$(O)/%.o)
@@ -24,7 +24,7 @@ $(O)/libnpusim-dev.a: $(npusim-dev-obj)
 # The boot ROM's default key.  Without the key file every image is refused unless --key names one.
 $(O)/tools/npusim/dev_key.h: $(wildcard firmware/keys/dev.pub)
 	@mkdir -p $(@D)
-	$(Q){ echo '#define SIM_DEV_KEY_HEX \'; \
+	$(Q){ echo '#define SIM_DEV_KEY_HEX "" \'; \
 	      sed -n 's/^\([0-9a-fA-F]\{64\}\)[[:space:]]*$$/"\1"/p' $(or $<,/dev/null) | head -n 1; \
 	      echo; } > $@
 

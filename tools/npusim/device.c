@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads of a device: the socket's, which answers the client and never waits for the model; the
+ * management core's (mc.c); one per compute core (worker.c).
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dma.h"
+#include "irq.h"
+#include "log.h"
+#include "mc.h"
+#include "mmu.h"
+#include "pci.h"
+#include "regs.h"
+#include "chip.h"
+#include "trace.h"
+#include "vfio_user.h"
+
+#define REGION_BAR0	0
+#define REGION_BAR1	1
+
+struct sim_device {
+	struct sim_device_config config;
+	struct sim_soc *soc;
+	struct sim_dma *dma;
+	struct sim_mmu *mmu;
+	struct sim_irq *irq;
+	struct sim_regs *regs;
+	struct sim_mc *mc;
+	struct sim_pci pci;
+	struct sim_vfio *vfio;
+	pthread_t thread;
+};
+
+static uint64_t region_size(void *ctx, unsigned int region)
+{
+	const struct sim_device *dev = ctx;
+
+	switch (region) {
+	case REGION_BAR0:
+		return NE1_BAR_SIZE;
+	case REGION_BAR1:
+		return dev->pci.msix ? SIM_PCI_BAR1_SIZE : 0;
+	case SIM_VFIO_REGION_CONFIG:
+		return SIM_PCI_CONFIG_SIZE;
+	default:
+		return 0;
+	}
+}
+
+static void region_read(void *ctx, unsigned int region, uint64_t offset, void *data, uint32_t count)
+{
+	struct sim_device *dev = ctx;
+
+	if (region == REGION_BAR0)
+		sim_regs_read(dev->regs, offset, data, count);
+	else if (region == REGION_BAR1)
+		sim_pci_bar1_read(&dev->pci, sim_irq_pending(dev->irq), offset, data, count);
+	else
+		sim_pci_config_read(&dev->pci, offset, data, count);
+}
+
+static void reset(void *ctx)
+{
+	struct sim_device *dev = ctx;
+
+	sim_pci_reset(&dev->pci);
+	sim_regs_reset(dev->regs);
+}
+
+static void region_write(void *ctx, unsigned int region, uint64_t offset, const void *data, uint32_t count)
+{
+	struct sim_device *dev = ctx;
+
+	if (region == REGION_BAR0)
+		sim_regs_write(dev->regs, offset, data, count);
+	else if (region == REGION_BAR1)
+		sim_pci_bar1_write(&dev->pci, offset, data, count);
+	else if (sim_pci_config_write(&dev->pci, offset, data, count))
+		reset(dev);
+}
+
+static unsigned int irq_count(void *ctx, unsigned int index)
+{
+	return sim_irq_count(((struct sim_device *)ctx)->irq, index);
+}
+
+static int irq_set_eventfd(void *ctx, unsigned int index, unsigned int vector, int fd)
+{
+	return sim_irq_set_eventfd(((struct sim_device *)ctx)->irq, index, vector, fd);
+}
+
+static void irq_disable(void *ctx, unsigned int index)
+{
+	sim_irq_disable(((struct sim_device *)ctx)->irq, index);
+}
+
+static void irq_trigger(void *ctx, unsigned int index, unsigned int vector)
+{
+	(void)index;
+	sim_irq_raise(((struct sim_device *)ctx)->irq, vector);
+}
+
+static int dma_map(void *ctx, uint64_t iova, uint64_t size, int fd, uint64_t offset, bool writable)
+{
+	return sim_dma_map(((struct sim_device *)ctx)->dma, iova, size, fd, offset, writable);
+}
+
+static int dma_unmap(void *ctx, uint64_t iova, uint64_t size)
+{
+	return sim_dma_unmap(((struct sim_device *)ctx)->dma, iova, size);
+}
+
+static void dma_unmap_all(void *ctx)
+{
+	sim_dma_unmap_all(((struct sim_device *)ctx)->dma);
+}
+
+static void disconnect(void *ctx)
+{
+	struct sim_device *dev = ctx;
+
+	reset(dev);
+	sim_irq_disconnect(dev->irq);
+	sim_dma_unmap_all(dev->dma);
+}
+
+static const struct sim_vfio_ops vfio_ops = {
+	.region_size = region_size,
+	.region_read = region_read,
+	.region_write = region_write,
+	.irq_count = irq_count,
+	.irq_set_eventfd = irq_set_eventfd,
+	.irq_disable = irq_disable,
+	.irq_trigger = irq_trigger,
+	.dma_map = dma_map,
+	.dma_unmap = dma_unmap,
+	.dma_unmap_all = dma_unmap_all,
+	.reset = reset,
+	.disconnect = disconnect,
+};
+
+static void *socket_main(void *arg)
+{
+	struct sim_device *dev = arg;
+
+	sim_vfio_serve(dev->vfio);
+	return NULL;
+}
+
+static int new_host_side(struct sim_device *dev)
+{
+	const struct sim_device_config *config = &dev->config;
+
+	dev->soc = sim_soc_new(config->chip);
+	dev->dma = sim_dma_new(config->socket);
+	dev->irq = sim_irq_new(config->plain_msi ? 0 : NE1_MSIX_VECTORS);
+	if (!dev->soc || !dev->dma || !dev->irq)
+		return ENOMEM;
+	sim_soc_set_pace(dev->soc, config->pace);
+	sim_pci_init(&dev->pci, !config->plain_msi);
+	dev->mmu = sim_mmu_new(dev->dma, config->chip->asids);
+	return dev->mmu ? 0 : ENOMEM;
+}
+
+static int new_device_side(struct sim_device *dev)
+{
+	const struct sim_device_config *config = &dev->config;
+	const struct sim_regs_parts regs = {
+		.who = config->socket, .chip = config->chip, .soc = dev->soc, .mmu = dev->mmu, .irq = dev->irq,
+	};
+	struct sim_mc_parts mc = {
+		.who = config->socket, .chip = config->chip, .soc = dev->soc, .dma = dev->dma, .mmu = dev->mmu,
+		.trace = config->trace, .fuses = config->fuses, .threads = config->threads,
+	};
+
+	dev->regs = sim_regs_new(&regs);
+	if (!dev->regs)
+		return ENOMEM;
+	mc.regs = dev->regs;
+	dev->mc = sim_mc_new(&mc);
+	if (!dev->mc)
+		return errno;
+	sim_regs_attach_mc(dev->regs, dev->mc);
+	return 0;
+}
+
+static void free_parts(struct sim_device *dev)
+{
+	sim_vfio_free(dev->vfio);
+	sim_mc_free(dev->mc);
+	sim_regs_free(dev->regs);
+	sim_mmu_free(dev->mmu);
+	sim_irq_free(dev->irq);
+	sim_dma_free(dev->dma);
+	sim_soc_free(dev->soc);
+	free(dev);
+}
+
+struct sim_device *sim_device_new(const struct sim_device_config *config)
+{
+	struct sim_device *dev = calloc(1, sizeof(*dev));
+	int err = ENOMEM;
+
+	if (!dev)
+		goto err_log;
+	dev->config = *config;
+	err = new_host_side(dev);
+	if (!err)
+		err = new_device_side(dev);
+	if (err)
+		goto err_free;
+	dev->vfio = sim_vfio_new(config->socket, &vfio_ops, dev);
+	if (!dev->vfio) {
+		err = EADDRNOTAVAIL;
+		goto err_free;
+	}
+	err = pthread_create(&dev->thread, NULL, socket_main, dev);
+	if (err)
+		goto err_free;
+	return dev;
+
+err_free:
+	free_parts(dev);
+err_log:
+	sim_log(SIM_LOG_ERROR, config->socket, "cannot create the device: %s", strerror(err));
+	return NULL;
+}
+
+void sim_device_free(struct sim_device *dev)
+{
+	if (!dev)
+		return;
+	sim_vfio_stop(dev->vfio);
+	pthread_join(dev->thread, NULL);
+	free_parts(dev);
+}
