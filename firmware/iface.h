@@ -4,6 +4,7 @@
 #define NE1_FW_IFACE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ne1_fwabi.h"
 

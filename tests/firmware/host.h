@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's side of the shared region, for tests: lays it out, sends commands, submits jobs. */
+#ifndef TESTS_FIRMWARE_HOST_H
+#define TESTS_FIRMWARE_HOST_H
+
+#include "shim.h"
+
+#define HOST_QUEUES	40
+#define HOST_ENTRIES	8	/* of every queue's ring */
+#define HOST_EVENTS	16
+#define HOST_COMMANDS	16
+#define HOST_LOG	4096
+
+struct ne1_fw_if *host_if(void);
+struct ne1_fw_queue *host_queue(unsigned int queue);
+struct ne1_job *host_job(unsigned int queue, unsigned int slot);
+struct ne1_job_result *host_result(unsigned int queue, unsigned int slot);
+struct ne1_ring_ctl *host_ctl(uint32_t va);
+
+/* A good description of the region; nothing boots yet. */
+void host_layout(void);
+
+/* Power-on, layout, boot; fails the test if the firmware is not READY. */
+void host_boot(void);
+
+/* Queues a command without ringing; its id.  host_ring() makes the firmware look. */
+uint32_t host_push(const struct ne1_msg *msg);
+void host_ring(void);
+
+/* Next event; false if there is none. */
+bool host_event(struct ne1_msg *msg);
+
+/* Sends, runs and returns the status of the reply, which must be the next event; -1 if none came. */
+int host_command(const struct ne1_msg *msg);
+int host_simple(unsigned int type, uint32_t queue);
+
+/* A QUEUE_CREATE that is right; VM @vm has page table vm << 12. */
+struct ne1_msg host_create_msg(unsigned int queue, uint32_t vm, unsigned int priority);
+void host_create(unsigned int queue, uint32_t vm, unsigned int priority);
+
+/* Writes a good job into the ring and returns it, so that a test may spoil it. */
+struct ne1_job *host_add_job(unsigned int queue, unsigned int cores);
+void host_doorbell(unsigned int queue);
+
+/* host_add_job() and host_doorbell() and run. */
+void host_submit(unsigned int queue, unsigned int cores);
+
+/* The log ring as a string, oldest first. */
+const char *host_log(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * firmware/hal.h on the host: the management core's registers, a piece of host memory behind the
+ * window, and compute cores that end when the test says so.  Accesses the hardware would trap on reach
+ * panic_trap(), and rules of the contract that the firmware breaks are counted in shim.violations.
+ */
+#ifndef TESTS_FIRMWARE_SHIM_H
+#define TESTS_FIRMWARE_SHIM_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ne1_fwabi.h"
+#include "ne1_regs.h"
+
+#define SHIM_MEMORY	0x80000u	/* bytes from VA 0 of ASID 0; beyond it the window traps */
+#define SHIM_TRACE	1024
+
+enum shim_access { SHIM_REG, SHIM_WIN, SHIM_WMB };
+
+struct shim_write {
+	enum shim_access kind;
+	uint32_t addr, value;
+};
+
+struct shim_core {
+	uint32_t regs[0x40];	/* by offset / 4 */
+	bool stop;		/* STOP was written while RUNNING */
+	unsigned int starts, stops, scrubs;
+	uint64_t sram_pgd;	/* page table whose data is in SRAM; 0: clean */
+};
+
+struct shim_asid {
+	uint64_t pgd;
+	bool enabled;
+	unsigned int writes;	/* of AS_CTRL */
+};
+
+struct shim {
+	_Alignas(64) uint8_t memory[SHIM_MEMORY];
+	uint32_t irq_pending, irq_enable, host_irq, boot_state, watchdog, cap_cores, cap_asids;
+	uint32_t db_pending[2];
+	uint64_t time_ns, timer_ns;
+	uint32_t time_hi;	/* latched */
+	bool stack_broken;
+	struct shim_core cores[NE1_MAX_CORES];
+	struct shim_asid asids[NE1_MAX_ASIDS];
+	unsigned int violations;
+	unsigned int reg_reads, reg_writes, win_reads, win_writes;
+	struct shim_write trace[SHIM_TRACE];	/* newest writes since shim_trace_clear() */
+	unsigned int traced;
+	jmp_buf halt;		/* hal_halt() goes here */
+	bool halted;
+};
+
+extern struct shim shim;
+
+/* Power-on: everything zero, two cores and 16 ASIDs. */
+void shim_reset(void);
+
+/* Core @core leaves RUNNING after @ns with @fault (NONE: DONE). */
+void shim_core_end(unsigned int core, enum ne1_fault fault, uint64_t ns);
+
+/* Lets device time pass; the timer may expire. */
+void shim_pass(uint64_t ns);
+
+/* Runs boot, or serves interrupts until none is pending; false if the firmware halted. */
+bool shim_boot(void);
+bool shim_run(void);
+
+void shim_trace_clear(void);
+
+#endif
