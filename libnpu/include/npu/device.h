@@ -5,9 +5,9 @@
  * Two kinds of device stand behind the same calls: "drm", the kernel driver's /dev/accel/accelN,
  * and "sim", the device model running inside the process (same command streams, no kernel).
  *
- * Objects are opaque and belong to the device they were made from; delete them before the device
- * is closed, except fences, which live as long as they are referenced.  A job uses memory by device
- * address: deleting or unbinding a BO that a running job touches makes that job fault.
+ * Objects are opaque and belong to the device they were made from; delete them all before the device
+ * is closed.  A fence may outlive its queue.  A job uses memory by device address: deleting or unbinding a
+ * BO that a running job touches makes that job fault.
  *
  * Thread safety: calls on different objects may run at the same time; calls on one object may too,
  * except its deletion.  npu_queue_submit() calls of one queue are ordered by the library.
@@ -69,7 +69,7 @@ struct npu_telemetry {
  */
 NPU_API npu_status npu_device_open(const char *name, npu_device **out);
 
-/** Ends what still runs (its fences report NPU_ERR_CANCELLED).  NULL is allowed. */
+/** Delete what was made from it first.  NULL is allowed. */
 NPU_API void npu_device_close(npu_device *dev);
 
 /** Which device it is, e.g. "drm:/dev/accel/accel0" or "sim:edge". */
