@@ -4,7 +4,7 @@
 kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo
 kselftests := $(kselftest-names:%=$(O)/kselftest/%)
 # where tools/vm/setup unpacked tools/testing/selftests of the kernel source
-KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/source/tools/testing/selftests
+KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/linux/tools/testing/selftests
 
 $(O)/kselftest/%: tests/kselftest/%.c tests/kselftest/npuedge.h uapi/drm/npuedge_accel.h
 	$(say) CC $@

@@ -89,7 +89,7 @@ TEST_F(submit, in_sync_of_another_queue)
 	c->data[0] = 5;
 	size = npu_slow_stream(c->stream, 8);
 	npu_copy_stream(c->stream + 9, 1, 4);
-	npu_copy_stream(c->stream + 12, 2, 4)  ;
+	npu_copy_stream(c->stream + 12, 2, 4);
 	c->stream[12].dma.offset = 4;
 	/* slow then 0 -> 1 on the first queue, 1 -> 2 on the second after it */
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, slow));

@@ -78,10 +78,11 @@ TEST_F(vm_bind, bad_arguments)
 
 	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
 	ASSERT_GT(chip.va_start, 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		EXPECT_EQ(cases[i].error, npu_bind_ops(c->fd, c->vm, &cases[i].op, 1)) {
 			TH_LOG("case %zu", i);
 		}
+	}
 	EXPECT_EQ(-ENOENT, npu_map(c->fd, 999, c->bo, va, 0, 4096, 0));
 	EXPECT_EQ(-EINVAL, npu_bind_ops(c->fd, c->vm, &cases[0].op, 0));
 	EXPECT_EQ(-ENOENT, npu_vm_destroy(c->fd, 999));
