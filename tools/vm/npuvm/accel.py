@@ -8,35 +8,42 @@ import os
 import platform
 import subprocess
 import tempfile
+import time
 
-from . import initrd, paths, qemu
+from . import children, initrd, paths, qemu
 
 PROBE_SECONDS = 20
 HOST_ARCH = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 
+def said(path, text):
+	try:
+		with open(path, encoding="utf-8", errors="replace") as f:
+			return text in f.read()
+	except FileNotFoundError:
+		return False
+
+
 def boots_with_kvm(kernel):
-	with tempfile.TemporaryDirectory(prefix="npuedge-kvm-") as tmp:
-		log = f"{tmp}/console"
+	with tempfile.TemporaryDirectory(prefix="npuedge-kvm-") as tmp, \
+	     open(f"{tmp}/errors", "wb") as errors:
 		argv = qemu.machine(kernel.arch, "kvm", "512M", 1)
-		argv += qemu.boot(kernel, initrd.base(kernel), f"console={qemu.CONSOLE[kernel.arch]} panic=-1",
-				  log)
-		try:
-			subprocess.run(argv, timeout=PROBE_SECONDS, check=False, stdin=subprocess.DEVNULL,
-				       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-		except subprocess.TimeoutExpired:
-			pass
-		try:
-			with open(log, encoding="utf-8", errors="replace") as f:
-				return "npuvm: alive" in f.read()
-		except FileNotFoundError:
-			return False
+		argv += qemu.boot(kernel, initrd.base(kernel),
+				  f"console={qemu.CONSOLE[kernel.arch]} panic=-1", f"{tmp}/console")
+		proc = children.start(argv, errors)
+		limit = time.monotonic() + PROBE_SECONDS
+		# an internal error of KVM stops the machine, not QEMU
+		while proc.poll() is None and time.monotonic() < limit and \
+		      not said(errors.name, "KVM internal error"):
+			time.sleep(0.1)
+		children.stop(proc, 1)
+		return said(f"{tmp}/console", "npuvm: alive")
 
 
 def probe_key(kernel):
 	version = subprocess.run([qemu.BINARY[kernel.arch], "--version"], check=True,
 				 capture_output=True, text=True).stdout
-	facts = (platform.release(), version, kernel.release, str(initrd.base(kernel)))
+	facts = (platform.release(), version, kernel.release)
 	return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
