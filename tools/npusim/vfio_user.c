@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "vfio_proto.h"
 
 #define PAYLOAD_MAX	(SIM_VFIO_MAX_XFER + 4096)
+#define BACKLOG		4
 
 struct message {
 	struct vu_header hdr;
@@ -500,16 +502,43 @@ void sim_vfio_stop(struct sim_vfio *vfio)
 	(void)n;	/* fails only when it is set already */
 }
 
-/* A socket file that nobody listens on is left over from a process that died. */
-static void remove_abandoned(const struct sockaddr_un *addr)
+/* Whether @path may become our socket: it is free, or a socket left over from a process that died. */
+static int check_free(const struct sockaddr_un *addr)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+	int fd, err = 0;
 
+	if (lstat(addr->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return;
-	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED)
-		unlink(addr->sun_path);
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		err = -EADDRINUSE;
 	close(fd);
+	return err;
+}
+
+/* Whoever waits for the socket to appear may connect at once: it gets its name when it listens. */
+static int listen_then_name(const struct sockaddr_un *addr)
+{
+	struct sockaddr_un temp = *addr;
+	int fd, err;
+
+	strcat(temp.sun_path, "~");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(temp.sun_path);
+	if (!bind(fd, (struct sockaddr *)&temp, sizeof(temp)) && !listen(fd, BACKLOG) &&
+	    !rename(temp.sun_path, addr->sun_path))
+		return fd;
+	err = -errno;
+	unlink(temp.sun_path);
+	close(fd);
+	return err;
 }
 
 static int listen_at(const char *path)
@@ -517,16 +546,16 @@ static int listen_at(const char *path)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd;
 
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		sim_log(SIM_LOG_ERROR, path, "socket path is longer than %zu bytes", sizeof(addr.sun_path) - 1);
+	if (strlen(path) + 1 >= sizeof(addr.sun_path)) {
+		sim_log(SIM_LOG_ERROR, path, "socket path is longer than %zu bytes", sizeof(addr.sun_path) - 2);
 		return -1;
 	}
 	memcpy(addr.sun_path, path, strlen(path));
-	remove_abandoned(&addr);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 4))) {
-		sim_log(SIM_LOG_ERROR, path, "cannot listen: %s", strerror(errno));
-		close(fd);
+	fd = check_free(&addr);
+	if (!fd)
+		fd = listen_then_name(&addr);
+	if (fd < 0) {
+		sim_log(SIM_LOG_ERROR, path, "cannot listen: %s", strerror(-fd));
 		return -1;
 	}
 	return fd;
