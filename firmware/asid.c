@@ -33,7 +33,7 @@ static unsigned int find(uint32_t vm)
 	return 0;
 }
 
-/* A free slot, else the idle one that was used longest ago.  Ages are differences, so they wrap well. */
+/* A free slot, else the idle one used longest ago.  Ages are differences, so they may wrap. */
 static unsigned int victim(void)
 {
 	unsigned int best = 0;
@@ -70,7 +70,7 @@ unsigned int asid_get(uint32_t vm, uint64_t pgd)
 		asid = victim();
 	if (!asid)
 		return 0;
-	/* The number may have been reused for another VM without a flush, once its queues were gone. */
+	/* Once its queues are gone, a VM's number may come back for another without a flush. */
 	if (slots[asid].vm != vm || slots[asid].pgd != pgd)
 		bind(asid, vm, pgd);
 	slots[asid].used = ++uses;

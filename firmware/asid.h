@@ -10,9 +10,9 @@
 void asid_init(unsigned int count);
 
 /*
- * The ASID of VM @vm with page-table root @pgd for one job, to be given back with asid_put().  Takes
- * the one least recently used among those without a running job if the VM has none; 0 if all are in
- * use.
+ * The ASID of VM @vm with page-table root @pgd for one job, to be given back with asid_put().
+ * Takes the one least recently used among those without a running job if the VM has none; 0 if all
+ * are in use.
  */
 unsigned int asid_get(uint32_t vm, uint64_t pgd);
 void asid_put(unsigned int asid);

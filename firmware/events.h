@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the host is told: replies and fault events, and the interrupt that goes with them.  The event
- * ring may be full and the firmware never waits, so a message that does not fit is kept, one of each
- * kind per queue, and sent later.  No command is taken while one is kept: so none can be overwritten.
+ * What the host is told: replies and fault events, and the interrupt that goes with them.  The
+ * event ring may be full and the firmware never waits, so a message that does not fit is kept, one
+ * of each kind per queue, and sent later.  No command is taken while one is kept, so that no reply
+ * is overwritten.
  */
 #ifndef NE1_FW_EVENTS_H
 #define NE1_FW_EVENTS_H

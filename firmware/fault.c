@@ -13,7 +13,7 @@ bool fault_record(struct ne1_job_result *result, unsigned int core)
 	/* Ended neither well nor with a reason: the job cannot count as done. */
 	if (fault == NE1_FAULT_NONE)
 		fault = NE1_FAULT_STOPPED;
-	/* The other cores of the job are stopped after the first fault, which is the one to report. */
+	/* After the first fault, the one to report, the job's other cores are stopped. */
 	if (!first && (result->fault != NE1_FAULT_STOPPED || fault == NE1_FAULT_STOPPED))
 		return false;
 	result->fault = fault;

@@ -100,7 +100,7 @@ static inline void hal_write64(uint32_t lo, uint64_t value)
 	hal_write(lo + 4, (uint32_t)(value >> 32));
 }
 
-/* Low word first: a reader that looks in between sees a value that is too small, never too large. */
+/* Low word first: a counter read in between is too small, never too large. */
 static inline void hal_win_write64(uint32_t va, uint64_t value)
 {
 	hal_win_write(va, (uint32_t)value);

@@ -5,15 +5,15 @@
 #include "iface.h"
 #include "panic.h"
 
-/* Twice as often as promised: the host may look at any moment, and an iteration of the loop may be late. */
+/* Twice as often as promised: the host may look at any moment, and the loop may be late. */
 #define PERIOD_NS	(NE1_HEARTBEAT_MS * 1000000ull / 2)
 #define WATCHDOG_MS	(NE1_HEARTBEAT_MS * 10)
 
 static uint32_t beats;
 static bool stopped;
 
-/* From now and not from the last deadline: device time leaps over long jobs, and missed beats are not
- * made up for.
+/* From now and not from the last deadline: device time leaps over long jobs, and missed beats are
+ * not made up for.
  */
 static void arm(void)
 {

@@ -11,7 +11,9 @@
 #define MAX_ENTRIES	4096u		/* messages of a ring */
 #define MAX_LOG		0x01000000u	/* bytes of log */
 
-/* A part of the shared region; 64-bit so that offset + size cannot wrap. */
+/* A part of the shared region; 64-bit so that offset + size cannot wrap.  Sizes themselves are small:
+ * check_counts() has limited what they are made of.
+ */
 struct area {
 	uint32_t offset;
 	uint64_t size;
@@ -55,12 +57,12 @@ static void check_areas(void)
 	const struct area areas[] = {
 		{ 0, sizeof(struct ne1_fw_if), PANIC_IF_SIZE },
 		{ fwif.cmd_ctl, sizeof(struct ne1_ring_ctl), PANIC_IF_CMD },
-		{ fwif.cmd_ring, (uint64_t)fwif.cmd_entries * sizeof(struct ne1_msg), PANIC_IF_CMD },
+		{ fwif.cmd_ring, fwif.cmd_entries * sizeof(struct ne1_msg), PANIC_IF_CMD },
 		{ fwif.evt_ctl, sizeof(struct ne1_ring_ctl), PANIC_IF_EVT },
-		{ fwif.evt_ring, (uint64_t)fwif.evt_entries * sizeof(struct ne1_msg), PANIC_IF_EVT },
+		{ fwif.evt_ring, fwif.evt_entries * sizeof(struct ne1_msg), PANIC_IF_EVT },
 		{ fwif.log_ctl, sizeof(struct ne1_ring_ctl), PANIC_IF_LOG },
 		{ fwif.log_ring, fwif.log_size, PANIC_IF_LOG },
-		{ fwif.queue_table, (uint64_t)fwif.queue_count * sizeof(struct ne1_fw_queue),
+		{ fwif.queue_table, fwif.queue_count * sizeof(struct ne1_fw_queue),
 		  PANIC_IF_QUEUES },
 	};
 	const unsigned int count = sizeof(areas) / sizeof(areas[0]);
@@ -92,7 +94,8 @@ void iface_boot(void)
 	check_counts();
 	check_areas();
 
-	hal_win_write(offsetof(struct ne1_fw_if, fw_abi_major), NE1_ABI_MAJOR | NE1_ABI_MINOR << 16);
+	hal_win_write(offsetof(struct ne1_fw_if, fw_abi_major),
+		      NE1_ABI_MAJOR | NE1_ABI_MINOR << 16);
 	hal_win_write(offsetof(struct ne1_fw_if, fw_version), FW_VERSION);
 	iface_set_heartbeat(0);
 	iface_set_state(NE1_FW_BOOTING);

@@ -65,7 +65,8 @@ static bool descriptor_ok(const struct queue *q)
 			return false;
 	}
 	return va_ok(job->param_va, sizeof(struct ne1_params), 64) &&
-	       va_ok(job->profile_va, job->cores * sizeof(struct ne1_profile), 8) && streams_ok(job);
+	       va_ok(job->profile_va, job->cores * sizeof(struct ne1_profile), 8) &&
+	       streams_ok(job);
 }
 
 /* Copied once and then judged: the host may change the ring at any time. */

@@ -13,8 +13,8 @@ void job_init(unsigned int count);
 bool job_cores_free(void);
 bool job_any_running(void);
 
-/* Starts the job at @q's head, or ends it at once with a fault if its descriptor is bad.  False if it
- * has to wait for cores or an ASID; then nothing has changed.
+/* Starts the job at @q's head, or ends it at once with a fault if its descriptor is bad.  False if
+ * it has to wait for cores or an ASID.
  */
 bool job_start(struct queue *q);
 

@@ -12,7 +12,8 @@ void log_init(enum ne1_log_level level);
 void log_set_level(enum ne1_log_level level);
 
 /* Understands %u, %x (unsigned int), %llx (unsigned long long), %s and %%. */
-void log_printf(enum ne1_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+__attribute__((format(printf, 2, 3)))
+void log_printf(enum ne1_log_level level, const char *fmt, ...);
 
 #define log_error(...)	log_printf(NE1_LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)	log_printf(NE1_LOG_WARN, __VA_ARGS__)

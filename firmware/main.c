@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NE1 management firmware: one loop that sleeps until an interrupt is pending and serves it.  Nothing
- * in it waits: what takes time (a job, stopping a core, a full event ring) is remembered and continued
- * when its interrupt comes.
+ * NE1 management firmware: one loop that sleeps until an interrupt is pending and serves it.
+ * Nothing in it waits: what takes time (a job, stopping a core, a full event ring) is remembered
+ * and continued when its interrupt comes.
  */
 #include "main.h"
 
@@ -88,7 +88,7 @@ void fw_step(void)
 		heartbeat_tick();
 		events_flush();
 	}
-	/* The host does not ring when it has made room for events: the timer also looks at commands. */
+	/* The host does not ring after making room for events, so the timer looks as well. */
 	if (pending & (NE1_MC_IRQ_MBOX | NE1_MC_IRQ_TIMER)) {
 		msg_poll();
 		if (!power_closing())

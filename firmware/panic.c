@@ -49,7 +49,7 @@ void panic(enum panic_code code, uint32_t addr)
 
 void panic_trap(uint32_t cause, uint32_t pc, uint32_t addr)
 {
-	/* The log is host memory; a trap from there must not be hidden by a second one from here. */
+	/* The log is host memory: a trap from there must not be hidden by one from here. */
 	if (iface_valid() && !panicking && addr < NE1_MC_WINDOW)
 		log_error("trap: cause %x pc %x addr %x", (unsigned int)cause, (unsigned int)pc,
 			  (unsigned int)addr);

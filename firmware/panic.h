@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of the firmware: what it cannot handle is shown to the host, and nothing runs after it. */
+/* The end of the firmware: the host is shown what it cannot handle, and nothing runs after it. */
 #ifndef NE1_FW_PANIC_H
 #define NE1_FW_PANIC_H
 
@@ -11,11 +11,11 @@
 enum panic_code {
 	PANIC_TRAP = 0x01,		/* exception; addr = mtval */
 	PANIC_STACK = 0x02,		/* the word below the stack was overwritten */
-	PANIC_CHIP = 0x03,		/* number of cores or ASIDs outside the contract; addr = the number */
+	PANIC_CHIP = 0x03,		/* cores or ASIDs outside the contract; addr = their number */
 	/* struct ne1_fw_if as the host wrote it; addr = the offending value */
 	PANIC_IF_MAGIC = 0x10,
 	PANIC_IF_ABI = 0x11,		/* other major */
-	PANIC_IF_SIZE = 0x12,		/* region smaller than its own description, or beyond the window */
+	PANIC_IF_SIZE = 0x12,		/* smaller than its description, or beyond the window */
 	PANIC_IF_CMD = 0x13,		/* command ring: offset, alignment or entries */
 	PANIC_IF_EVT = 0x14,
 	PANIC_IF_LOG = 0x15,		/* log ring or log level */

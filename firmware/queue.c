@@ -13,7 +13,6 @@
 #define REC(field)	offsetof(struct ne1_fw_queue, field)
 #define MIN_ENTRIES	2u
 #define MAX_ENTRIES	1024u
-#define NO		0xff
 
 static const char *const op_names[QUEUE_OPS] = {
 	[QUEUE_CREATE] = "created", [QUEUE_DESTROY] = "destroyed", [QUEUE_SUSPEND] = "suspended",
@@ -22,13 +21,18 @@ static const char *const op_names[QUEUE_OPS] = {
 
 static struct queue queues[NE1_MAX_QUEUES];
 
-/* Rows: state; columns: enum queue_op.  NO answers BAD_STATE. */
+#define FREE	NE1_QUEUE_FREE
+#define OK	NE1_QUEUE_OK
+#define SUSP	NE1_QUEUE_SUSPENDED
+#define FAULT	NE1_QUEUE_FAULTED
+#define NO	0xff			/* not in this state: BAD_STATE */
+
 static const uint8_t next_state[][QUEUE_OPS] = {
-	/*                        CREATE         DESTROY         SUSPEND              RESUME         RESET          FAULT */
-	[NE1_QUEUE_FREE]      = { NE1_QUEUE_OK,  NO,             NO,                  NO,            NO,            NO },
-	[NE1_QUEUE_OK]        = { NO,            NE1_QUEUE_FREE, NE1_QUEUE_SUSPENDED, NO,            NE1_QUEUE_OK,  NE1_QUEUE_FAULTED },
-	[NE1_QUEUE_SUSPENDED] = { NO,            NE1_QUEUE_FREE, NO,                  NE1_QUEUE_OK,  NE1_QUEUE_OK,  NE1_QUEUE_FAULTED },
-	[NE1_QUEUE_FAULTED]   = { NO,            NE1_QUEUE_FREE, NO,                  NO,            NE1_QUEUE_OK,  NE1_QUEUE_FAULTED },
+	/*          CREATE  DESTROY  SUSPEND  RESUME  RESET  FAULT */
+	[FREE]  = { OK,     NO,      NO,      NO,     NO,    NO    },
+	[OK]    = { NO,     FREE,    SUSP,    NO,     OK,    FAULT },
+	[SUSP]  = { NO,     FREE,    NO,      OK,     OK,    FAULT },
+	[FAULT] = { NO,     FREE,    NO,      NO,     OK,    FAULT },
 };
 
 void queues_init(void)
@@ -51,11 +55,12 @@ struct queue *queue_at(uint32_t index)
 	return &queues[index];
 }
 
-/* The scheduler sees a queue only while its next job may start. */
+/* The scheduler sees a queue only while its next job may start: an operation that waits for the end
+ * of a job is carried out before the next one.
+ */
 static void update_ready(const struct queue *q)
 {
-	sched_set_ready(q, q->state == NE1_QUEUE_OK && q->waiting == QUEUE_NO_OP && !q->running &&
-			   q->head != q->tail);
+	sched_set_ready(q, q->state == NE1_QUEUE_OK && !q->running && q->head != q->tail);
 }
 
 static void set_state(struct queue *q, uint8_t state)
@@ -152,7 +157,7 @@ static enum ne1_msg_status apply(struct queue *q, enum queue_op op)
 int queue_command(struct queue *q, enum queue_op op, uint32_t id)
 {
 	if (q->waiting != QUEUE_NO_OP) {
-		/* A job that does not end must not keep a suspend in the way of what would end it. */
+		/* A suspend that waits for ever must not be in the way of what ends the job. */
 		if (q->waiting != QUEUE_SUSPEND || op == QUEUE_SUSPEND || op == QUEUE_RESUME)
 			return NE1_MSG_BAD_STATE;
 		events_reply(q->index, q->waiting_id, NE1_MSG_BAD_STATE);
@@ -165,7 +170,6 @@ int queue_command(struct queue *q, enum queue_op op, uint32_t id)
 
 	q->waiting = op;
 	q->waiting_id = id;
-	update_ready(q);
 	if (op != QUEUE_SUSPEND)
 		job_stop(q);
 	return QUEUE_LATER;
@@ -193,9 +197,10 @@ void queue_fault(struct queue *q, const struct ne1_job_result *why)
 	set_state(q, next_state[q->state][QUEUE_FAULT]);
 	update_ready(q);
 	events_fault(q->index, why);
-	log_warn("queue %u: fault %u, seqno 0x%llx command %u va 0x%llx info 0x%x core %u", q->index,
-		 (unsigned int)why->fault, (unsigned long long)why->seqno, (unsigned int)why->cmd,
-		 (unsigned long long)why->va, (unsigned int)why->info, (unsigned int)why->core);
+	log_warn("queue %u: fault %u, seqno 0x%llx command %u va 0x%llx info 0x%x core %u",
+		 q->index, (unsigned int)why->fault, (unsigned long long)why->seqno,
+		 (unsigned int)why->cmd, (unsigned long long)why->va, (unsigned int)why->info,
+		 (unsigned int)why->core);
 }
 
 void queue_advance(struct queue *q)

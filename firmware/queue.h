@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: the firmware's copy of each struct ne1_fw_queue and the life of a queue.  A queue runs one
- * job at a time, in ring order; different queues run side by side on different cores.
+ * Queues: the firmware's copy of each struct ne1_fw_queue and the life of a queue.  A queue runs
+ * one job at a time, in ring order; different queues run side by side on different cores.
  */
 #ifndef NE1_FW_QUEUE_H
 #define NE1_FW_QUEUE_H

@@ -8,7 +8,7 @@
 
 #include "ne1_fwabi.h"
 
-/* After iface_boot().  Continues at the firmware's indices found in memory (0 in a fresh region). */
+/* After iface_boot().  Continues at the firmware's own indices in memory, 0 in a fresh region. */
 void rings_init(void);
 
 /* Commands that wait, as of now.  Panics on an impossible index. */

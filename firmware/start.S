@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entry from the boot ROM and the trap vector.  The firmware polls MC_IRQ_PENDING after WFI and never
- * sets mstatus.MIE, so every trap is an exception and none returns.
+ * Entry from the boot ROM and the trap vector.  The firmware polls MC_IRQ_PENDING after WFI and
+ * never sets mstatus.MIE, so every trap is an exception and none returns.
  */
 	.section .text.start, "ax"
 	.globl	_start

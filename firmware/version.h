@@ -3,7 +3,8 @@
 #ifndef NE1_FW_VERSION_H
 #define NE1_FW_VERSION_H
 
-#define FW_VERSION		((0u << 24) | (1u << 16) | 0u)	/* major 31:24, minor 23:16, patch 15:0 */
+/* major 31:24, minor 23:16, patch 15:0 */
+#define FW_VERSION		((0u << 24) | (1u << 16) | 0u)
 #define FW_SECURITY_VERSION	1u	/* raised when an older image must no longer boot */
 
 #endif

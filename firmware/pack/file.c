@@ -48,7 +48,8 @@ int file_read_key(const char *path, uint8_t key[KEY_SIZE])
 	    !sodium_hex2bin(key, KEY_SIZE, (char *)text, size, NULL, &len, &end) && len == KEY_SIZE)
 		ret = 0;
 	else
-		fprintf(stderr, "fwpack: %s: a key is one line of %d hex digits\n", path, 2 * KEY_SIZE);
+		fprintf(stderr, "fwpack: %s: a key is one line of %d hex digits\n", path,
+			2 * KEY_SIZE);
 	sodium_memzero(text, size);
 	free(text);
 	return ret;

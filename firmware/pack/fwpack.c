@@ -63,7 +63,8 @@ static int cmd_verify(const struct args *args)
 	if (args->pub) {
 		if (file_read_key(args->pub, pub))
 			return -1;
-	} else if (sodium_hex2bin(pub, sizeof(pub), FWPACK_DEV_PUB, 2 * KEY_SIZE, NULL, NULL, NULL)) {
+	} else if (sodium_hex2bin(pub, sizeof(pub), FWPACK_DEV_PUB, 2 * KEY_SIZE,
+				  NULL, NULL, NULL)) {
 		fprintf(stderr, "fwpack: built without a development key, use -p\n");
 		return -1;
 	}

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,10 @@
 
 #define TCM_END		((uint64_t)NE1_MC_TCM + NE1_MC_TCM_SIZE)
 
-static int bad(const char *path, const char *what, unsigned long long value, unsigned long long limit)
+static int bad(const char *path, const char *what, uint64_t value, uint64_t limit)
 {
-	fprintf(stderr, "fwpack: %s: %s is 0x%llx, expected 0x%llx\n", path, what, value, limit);
+	fprintf(stderr, "fwpack: %s: %s is 0x%" PRIx64 ", expected 0x%" PRIx64 "\n", path, what,
+		value, limit);
 	return -1;
 }
 
@@ -211,7 +213,8 @@ int image_verify(const struct image *img, const char *path, const uint8_t *pub)
 	}
 	crypto_hash_sha512(hash, img->payload, h->payload_size);
 	if (memcmp(hash, h->sha512, sizeof(hash))) {
-		fprintf(stderr, "fwpack: %s: SHA-512 of the payload differs from the header's\n", path);
+		fprintf(stderr, "fwpack: %s: SHA-512 of the payload differs from the header's\n",
+			path);
 		return -1;
 	}
 	image_key_id(id, pub);
@@ -219,7 +222,8 @@ int image_verify(const struct image *img, const char *path, const uint8_t *pub)
 		fprintf(stderr, "fwpack: %s: signed with another key\n", path);
 		return -1;
 	}
-	if (crypto_sign_verify_detached(h->signature, (const uint8_t *)h, NE1_FW_SIGNED_BYTES, pub)) {
+	if (crypto_sign_verify_detached(h->signature, (const uint8_t *)h, NE1_FW_SIGNED_BYTES,
+					pub)) {
 		fprintf(stderr, "fwpack: %s: signature does not fit the header\n", path);
 		return -1;
 	}
@@ -243,8 +247,8 @@ void image_print(const struct image *img)
 	printf("abi        %u.%u\n", h->abi_major, h->abi_minor);
 	printf("security   %u\n", h->security_version);
 	printf("load       0x%08x, entry 0x%08x\n", h->load_addr, h->entry);
-	printf("payload    %u bytes, %u with bss and stack, of %u\n", h->payload_size, h->memory_size,
-	       NE1_MC_TCM_SIZE);
+	printf("payload    %u bytes, %u with bss and stack, of %u\n", h->payload_size,
+	       h->memory_size, NE1_MC_TCM_SIZE);
 	print_hex("key id", h->key_id, sizeof(h->key_id));
 	print_hex("sha512", h->sha512, sizeof(h->sha512));
 }

@@ -14,11 +14,11 @@ struct image {
 };
 
 /*
- * All functions that can fail return 0 or -1 after a line on standard error that names the file, the
- * value and the limit.
+ * All functions that can fail return 0 or -1 after a line on standard error that names the file,
+ * the value and the limit.
  */
 
-/* Takes the single PT_LOAD of a little-endian RV32 executable; everything but hash, key and signature. */
+/* Takes the single PT_LOAD of a little-endian RV32 executable; sets all but hash, key, signature. */
 int image_from_elf(struct image *img, const char *path);
 int image_read(struct image *img, const char *path);
 int image_write(const struct image *img, const char *path);

@@ -8,12 +8,6 @@
 
 #include <cmocka.h>
 
-enum {
-	CMD_CTL = 0x400, EVT_CTL = 0x480, LOG_CTL = 0x500,
-	CMD_RING = 0x1000, EVT_RING = 0x2000, LOG_RING = 0x4000, TABLE = 0x6000,
-	JOBS = 0x10000, RESULTS = 0x40000,
-};
-
 static uint32_t next_id;
 static uint64_t next_seqno[NE1_MAX_QUEUES];
 
@@ -24,17 +18,17 @@ struct ne1_fw_if *host_if(void)
 
 struct ne1_fw_queue *host_queue(unsigned int queue)
 {
-	return (struct ne1_fw_queue *)(shim.memory + TABLE) + queue;
+	return (struct ne1_fw_queue *)(shim.memory + HOST_TABLE) + queue;
 }
 
 struct ne1_job *host_job(unsigned int queue, unsigned int slot)
 {
-	return (struct ne1_job *)(shim.memory + JOBS) + queue * HOST_ENTRIES + slot;
+	return (struct ne1_job *)(shim.memory + HOST_JOBS) + queue * HOST_ENTRIES + slot;
 }
 
 struct ne1_job_result *host_result(unsigned int queue, unsigned int slot)
 {
-	return (struct ne1_job_result *)(shim.memory + RESULTS) + queue * HOST_ENTRIES + slot;
+	return (struct ne1_job_result *)(shim.memory + HOST_RESULTS) + queue * HOST_ENTRIES + slot;
 }
 
 struct ne1_ring_ctl *host_ctl(uint32_t va)
@@ -51,10 +45,10 @@ void host_layout(void)
 		.abi_major = NE1_ABI_MAJOR,
 		.abi_minor = NE1_ABI_MINOR,
 		.size = SHIM_MEMORY,
-		.cmd_ctl = CMD_CTL, .cmd_ring = CMD_RING, .cmd_entries = HOST_COMMANDS,
-		.evt_ctl = EVT_CTL, .evt_ring = EVT_RING, .evt_entries = HOST_EVENTS,
-		.log_ctl = LOG_CTL, .log_ring = LOG_RING, .log_size = HOST_LOG,
-		.queue_table = TABLE, .queue_count = HOST_QUEUES,
+		.cmd_ctl = HOST_CMD_CTL, .cmd_ring = HOST_CMD_RING, .cmd_entries = HOST_COMMANDS,
+		.evt_ctl = HOST_EVT_CTL, .evt_ring = HOST_EVT_RING, .evt_entries = HOST_EVENTS,
+		.log_ctl = HOST_LOG_CTL, .log_ring = HOST_LOG_RING, .log_size = HOST_LOG,
+		.queue_table = HOST_TABLE, .queue_count = HOST_QUEUES,
 		.log_level = NE1_LOG_INFO,
 	};
 }
@@ -70,8 +64,9 @@ void host_boot(void)
 
 uint32_t host_push(const struct ne1_msg *msg)
 {
-	struct ne1_ring_ctl *ctl = host_ctl(CMD_CTL);
-	struct ne1_msg *slot = (struct ne1_msg *)(shim.memory + CMD_RING) + ctl->write % HOST_COMMANDS;
+	struct ne1_ring_ctl *ctl = host_ctl(HOST_CMD_CTL);
+	struct ne1_msg *ring = (struct ne1_msg *)(shim.memory + HOST_CMD_RING);
+	struct ne1_msg *slot = &ring[ctl->write % HOST_COMMANDS];
 
 	assert_true(ctl->write - ctl->read < HOST_COMMANDS);
 	*slot = *msg;
@@ -88,11 +83,11 @@ void host_ring(void)
 
 bool host_event(struct ne1_msg *msg)
 {
-	struct ne1_ring_ctl *ctl = host_ctl(EVT_CTL);
+	struct ne1_ring_ctl *ctl = host_ctl(HOST_EVT_CTL);
 
 	if (ctl->write == ctl->read)
 		return false;
-	*msg = ((struct ne1_msg *)(shim.memory + EVT_RING))[ctl->read++ % HOST_EVENTS];
+	*msg = ((struct ne1_msg *)(shim.memory + HOST_EVT_RING))[ctl->read++ % HOST_EVENTS];
 	return true;
 }
 
@@ -127,8 +122,9 @@ struct ne1_msg host_create_msg(unsigned int queue, uint32_t vm, unsigned int pri
 			.pgd = (uint64_t)vm << 12,
 			.vm_id = vm,
 			.priority = priority,
-			.ring = JOBS + queue * HOST_ENTRIES * sizeof(struct ne1_job),
-			.results = RESULTS + queue * HOST_ENTRIES * sizeof(struct ne1_job_result),
+			.ring = HOST_JOBS + queue * HOST_ENTRIES * sizeof(struct ne1_job),
+			.results = HOST_RESULTS +
+				   queue * HOST_ENTRIES * sizeof(struct ne1_job_result),
 			.entries = HOST_ENTRIES,
 		},
 	};
@@ -176,11 +172,11 @@ void host_submit(unsigned int queue, unsigned int cores)
 const char *host_log(void)
 {
 	static char text[HOST_LOG + 1];
-	uint32_t write = host_ctl(LOG_CTL)->write;
+	uint32_t write = host_ctl(HOST_LOG_CTL)->write;
 	uint32_t len = write < HOST_LOG ? write : HOST_LOG;
 
 	for (uint32_t i = 0; i < len; i++)
-		text[i] = (char)shim.memory[LOG_RING + (write - len + i) % HOST_LOG];
+		text[i] = (char)shim.memory[HOST_LOG_RING + (write - len + i) % HOST_LOG];
 	text[len] = 0;
 	return text;
 }

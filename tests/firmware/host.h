@@ -11,6 +11,13 @@
 #define HOST_COMMANDS	16
 #define HOST_LOG	4096
 
+/* Where host_layout() puts things. */
+enum {
+	HOST_CMD_CTL = 0x400, HOST_EVT_CTL = 0x480, HOST_LOG_CTL = 0x500,
+	HOST_CMD_RING = 0x1000, HOST_EVT_RING = 0x2000, HOST_LOG_RING = 0x4000, HOST_TABLE = 0x6000,
+	HOST_JOBS = 0x10000, HOST_RESULTS = 0x40000,
+};
+
 struct ne1_fw_if *host_if(void);
 struct ne1_fw_queue *host_queue(unsigned int queue);
 struct ne1_job *host_job(unsigned int queue, unsigned int slot);
@@ -30,7 +37,7 @@ void host_ring(void);
 /* Next event; false if there is none. */
 bool host_event(struct ne1_msg *msg);
 
-/* Sends, runs and returns the status of the reply, which must be the next event; -1 if none came. */
+/* Sends, runs, returns the status of the reply, which must be the next event; -1 if none came. */
 int host_command(const struct ne1_msg *msg);
 int host_simple(unsigned int type, uint32_t queue);
 

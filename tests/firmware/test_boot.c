@@ -272,7 +272,8 @@ static void log_formats(void **state)
 	shim.time_ns = 12003004999ull;
 	log_printf(NE1_LOG_WARN, "%u %u %x %s %llx 100%%", 0u, 4294967295u, 0xbeefu, "text",
 		   0x123456789abcull);
-	assert_non_null(strstr(host_log(), "\n12.003004 W 0 4294967295 beef text 123456789abc 100%\n"));
+	assert_non_null(strstr(host_log(),
+			       "\n12.003004 W 0 4294967295 beef text 123456789abc 100%\n"));
 }
 
 static void log_levels(void **state)

@@ -85,7 +85,8 @@ static void two_cores(void **state)
 	for (unsigned int c = 0; c < 2; c++) {
 		assert_int_equal(shim.cores[c].starts, 1);
 		assert_true(core64(c, NE1_MC_CORE_STREAM_LO) == job->stream[c].va);
-		assert_int_equal(shim.cores[c].regs[NE1_MC_CORE_STREAM_SIZE / 4], job->stream[c].size);
+		assert_int_equal(shim.cores[c].regs[NE1_MC_CORE_STREAM_SIZE / 4],
+				 job->stream[c].size);
 		assert_true(core64(c, NE1_MC_CORE_PARAM_LO) == job->param_va);
 		assert_true(core64(c, NE1_MC_CORE_PROFILE_LO) ==
 			    job->profile_va + c * sizeof(struct ne1_profile));
@@ -134,7 +135,7 @@ static bool barrier_between(unsigned int from, unsigned int to)
 	return false;
 }
 
-/* Result before done_seqno before interrupt, with barriers between; done_seqno never reads too high. */
+/* Result before done_seqno before interrupt, barriers between; done_seqno never reads too high. */
 static void release_order(void **state)
 {
 	uint32_t record = host_if()->queue_table, result;
@@ -174,6 +175,8 @@ static void ring_wraps(void **state)
 		assert_int_equal(host_result(0, i % HOST_ENTRIES)->seqno, i + 1);
 	}
 	assert_int_equal(host_queue(0)->busy_ns, 50 * HOST_ENTRIES);
+	assert_int_equal(host_queue(0)->busy_cycles, 50 * HOST_ENTRIES);
+	assert_int_equal(host_queue(0)->done_count, 5 * HOST_ENTRIES);
 }
 
 /* All faults of the contract arrive unchanged; other queues go on. */

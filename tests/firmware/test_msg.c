@@ -33,7 +33,9 @@ static void ping(void **state)
 
 static void unknown_types(void **state)
 {
-	static const unsigned int types[] = { 0, 10, 11, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff };
+	static const unsigned int types[] = {
+		0, 10, 11, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff,
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
@@ -104,7 +106,8 @@ static void create(void **state)
 }
 
 /* One wrong field at a time in an otherwise good QUEUE_CREATE. */
-#define CREATE(f)	#f, offsetof(struct ne1_msg, create.f), sizeof(((struct ne1_msg *)0)->create.f)
+#define CREATE(f)	\
+	#f, offsetof(struct ne1_msg, create.f), sizeof(((struct ne1_msg *)0)->create.f)
 static const struct {
 	const char *name;
 	size_t offset, size;
@@ -288,8 +291,8 @@ static void suspend_meets_fault(void **state)
 /* A job that does not end: a reset overtakes the suspend that waits for it. */
 static void reset_overtakes_suspend(void **state)
 {
-	struct ne1_msg suspend = { .type = NE1_CMD_QUEUE_SUSPEND }, reset = { .type = NE1_CMD_QUEUE_RESET };
-	struct ne1_msg reply;
+	struct ne1_msg suspend = { .type = NE1_CMD_QUEUE_SUSPEND };
+	struct ne1_msg reset = { .type = NE1_CMD_QUEUE_RESET }, reply;
 	uint32_t suspend_id, reset_id;
 
 	(void)state;
@@ -450,7 +453,7 @@ static void shutdown_busy(void **state)
 	assert_int_equal(host_result(1, 0)->fault, NE1_FAULT_STOPPED);
 }
 
-/* Commands wait in their ring while there is no room for replies; nothing is lost or answered twice. */
+/* Commands wait in their ring while there is no room for replies; none is lost or answered twice. */
 static void event_ring_full(void **state)
 {
 	struct ne1_msg msg = { .type = NE1_CMD_PING }, reply;
@@ -502,16 +505,23 @@ static void events_are_kept(void **state)
 	shim_core_end(0, NE1_FAULT_MMU, 1);
 	assert_true(shim_run());
 	assert_int_equal(host_queue(3)->state, NE1_QUEUE_FAULTED);
-	for (unsigned int i = 0; i < HOST_EVENTS; i++)
+	/* still no room, then room for one of the two */
+	shim_pass(1000000000);
+	assert_true(shim_run());
+	assert_true(host_event(&msg));
+	shim_pass(1000000000);
+	assert_true(shim_run());
+	for (unsigned int i = 1; i < HOST_EVENTS; i++)
 		assert_true(host_event(&msg));
+	assert_int_equal(msg.type, NE1_EVT_REPLY);
+	assert_true(host_event(&msg));
+	assert_int_equal(msg.type, NE1_EVT_QUEUE_FAULT);
+	assert_int_equal(msg.fault.fault, NE1_FAULT_MMU);
 	assert_false(host_event(&msg));
 	shim.host_irq = 0;
 	shim_pass(1000000000);
 	assert_true(shim_run());
 	assert_true(shim.host_irq & NE1_IRQ_EVENT);
-	assert_true(host_event(&msg));
-	assert_int_equal(msg.type, NE1_EVT_QUEUE_FAULT);
-	assert_int_equal(msg.fault.fault, NE1_FAULT_MMU);
 	assert_true(host_event(&msg));
 	assert_int_equal(msg.type, NE1_EVT_REPLY);
 	assert_int_equal(msg.id, id);
@@ -519,10 +529,75 @@ static void events_are_kept(void **state)
 	assert_false(host_event(&msg));
 }
 
+static void fill_events(void)
+{
+	struct ne1_msg msg = { .type = NE1_CMD_PING };
+
+	for (unsigned int i = 0; i < HOST_EVENTS; i++) {
+		host_push(&msg);
+		host_ring();
+	}
+}
+
+/* What was kept goes first, although there is room again when the next event comes. */
+static void kept_go_first(void **state)
+{
+	struct ne1_msg suspend = { .type = NE1_CMD_QUEUE_SUSPEND, .queue = 1 }, msg;
+	uint32_t id;
+
+	(void)state;
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	host_create(1, 1, NE1_PRIO_NORMAL);
+	host_submit(0, 1);
+	host_submit(1, 1);
+	id = host_push(&suspend);
+	host_ring();
+	fill_events();
+	shim_core_end(0, NE1_FAULT_MMU, 1);
+	assert_true(shim_run());
+	for (unsigned int i = 0; i < HOST_EVENTS; i++)
+		assert_true(host_event(&msg));
+	shim_core_end(1, NE1_FAULT_NONE, 1);
+	assert_true(shim_run());
+	shim_pass(1000000000);
+	assert_true(shim_run());
+	assert_true(host_event(&msg));
+	assert_int_equal(msg.type, NE1_EVT_QUEUE_FAULT);
+	assert_true(host_event(&msg));
+	assert_int_equal(msg.id, id);
+	assert_false(host_event(&msg));
+}
+
+/* A queue that fails twice before its event could be sent: one event, the newest reason. */
+static void kept_once(void **state)
+{
+	struct ne1_msg msg;
+
+	(void)state;
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	host_submit(0, 1);
+	fill_events();
+	host_queue(0)->tail = 0;
+	host_doorbell(0);
+	assert_true(shim_run());
+	shim_core_end(0, NE1_FAULT_MMU, 1);
+	assert_true(shim_run());
+	for (unsigned int i = 0; i < HOST_EVENTS; i++)
+		assert_true(host_event(&msg));
+	shim_pass(1000000000);
+	assert_true(shim_run());
+	assert_true(host_event(&msg));
+	assert_int_equal(msg.fault.fault, NE1_FAULT_MMU);
+	assert_false(host_event(&msg));
+	/* nothing is thought to be left: commands are served at once */
+	assert_int_equal(host_simple(NE1_CMD_QUEUE_RESET, 0), NE1_MSG_OK);
+}
+
 /* SHUTDOWN while the ring is full: the timer stays on until the reply fits. */
 static void shutdown_needs_room(void **state)
 {
-	struct ne1_msg ping_msg = { .type = NE1_CMD_PING }, down = { .type = NE1_CMD_SHUTDOWN }, msg;
+	struct ne1_msg down = { .type = NE1_CMD_SHUTDOWN }, ping_msg = { .type = NE1_CMD_PING };
+	struct ne1_msg msg;
 	uint32_t id;
 
 	(void)state;
@@ -560,7 +635,7 @@ int main(void)
 		TEST(suspend_meets_fault), TEST(reset_overtakes_suspend), TEST(reset_busy),
 		TEST(reset_races_with_end), TEST(destroy_busy), TEST(vm_flush),
 		TEST(shutdown_idle), TEST(shutdown_busy), TEST(shutdown_needs_room),
-		TEST(event_ring_full), TEST(events_are_kept),
+		TEST(event_ring_full), TEST(events_are_kept), TEST(kept_go_first), TEST(kept_once),
 	};
 
 	return cmocka_run_group_tests_name("firmware messages", tests, NULL, NULL);

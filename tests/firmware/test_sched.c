@@ -42,7 +42,9 @@ static int next_queue(unsigned int queues)
 
 static void priorities(void **state)
 {
-	static const unsigned int prio[] = { NE1_PRIO_LOW, NE1_PRIO_NORMAL, NE1_PRIO_REALTIME, NE1_PRIO_HIGH };
+	static const unsigned int prio[] = {
+		NE1_PRIO_LOW, NE1_PRIO_NORMAL, NE1_PRIO_REALTIME, NE1_PRIO_HIGH,
+	};
 
 	(void)state;
 	boot_cores(1, 16);
@@ -344,7 +346,8 @@ int main(void)
 		TEST(priorities), TEST(round_robin), TEST(round_robin_is_fair), TEST(side_by_side),
 		TEST(wide_job_is_not_starved), TEST(priority_over_waiting_wide_job),
 		TEST(waiting_job_is_a_copy), TEST(reset_forgets_waiting_job), TEST(asids_are_lru),
-		TEST(asid_shortage), TEST(queues_share_asid), TEST(scrubs), TEST(scrubs_after_flush),
+		TEST(asid_shortage), TEST(queues_share_asid), TEST(scrubs),
+		TEST(scrubs_after_flush),
 	};
 
 	return cmocka_run_group_tests_name("firmware scheduling", tests, NULL, NULL);
