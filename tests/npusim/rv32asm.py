@@ -14,10 +14,10 @@ def assemble(source, origin=0x10000000, march="rv32imc_zicsr"):
         def path(name):
             return os.path.join(folder, name)
         with open(path("t.S"), "w", encoding="utf-8") as file:
-            file.write(".globl _start\n.text\n" + source + "\n")
+            file.write(".globl _start\n.text\n.option norelax\n" + source + "\n")
         subprocess.run([CROSS + "gcc", f"-march={march}", "-mabi=ilp32", "-nostdlib", "-static", "-c",
                         "-o", path("t.o"), path("t.S")], check=True)
-        subprocess.run([CROSS + "ld", "-m", "elf32lriscv", f"-Ttext={origin:#x}", "--no-relax", "-o",
+        subprocess.run([CROSS + "ld", "-m", "elf32lriscv", f"-Ttext={origin:#x}", "-o",
                         path("t.elf"), path("t.o")], check=True, stderr=subprocess.DEVNULL)
         subprocess.run([CROSS + "objcopy", "-O", "binary", path("t.elf"), path("t.bin")], check=True)
         with open(path("t.bin"), "rb") as file:

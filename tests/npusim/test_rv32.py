@@ -697,6 +697,7 @@ def test_double_faults():
 def test_self_modifying():
     """stores to code are executed after fence.i, also over either half of an instruction"""
     body = """
+	.balign 4
 	.option norvc
 	la a0, patch
 	li s3, 0
@@ -721,7 +722,6 @@ def test_self_modifying():
 	call patch
 	sw s3, 0(s11)
 	j end
-	.balign 4
 patch:	addi s3, s3, 1
 	ret
 alt:	addi s3, s3, 16
