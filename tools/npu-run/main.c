@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "exit.h"
+#include "run.h"
+
+volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+/* The first Ctrl-C ends the answer after the current token, a second one the program. */
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+static void print_log(void *user, npu_log_level level, const char *line)
+{
+	const struct options *o = user;
+
+	if (level <= NPU_LOG_WARN || (level == NPU_LOG_INFO && !o->quiet))
+		fprintf(stderr, "npu: %s\n", line);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void take_moment(const struct run *r, struct moment *m)
+{
+	*m = (struct moment){ .stats = { .struct_size = sizeof(m->stats) } };
+	if (r->session)
+		npu_session_get_stats(r->session, &m->stats);
+	m->wall_ns = clock_ns(CLOCK_MONOTONIC);
+	m->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int open_session(struct run *r, uint32_t n_ctx)
+{
+	const struct npu_session_options opt = {
+		.struct_size = sizeof(opt),
+		.device = r->opt.device,
+		.n_ctx = r->opt.n_ctx ? r->opt.n_ctx : n_ctx,
+		.strict = r->opt.strict,
+		.n_threads = (int)r->opt.n_threads,
+	};
+	npu_status st;
+
+	catch_signals();
+	st = npu_session_open(r->model, &opt, &r->session);
+	if (st)
+		return fail_npu(st);
+	take_moment(r, &r->opened);
+	return EXIT_OK;
+}
+
+static int tokenize(const struct run *r)
+{
+	uint32_t *ids;
+	size_t len, n;
+	char *text;
+	npu_status st;
+	int status;
+
+	status = read_text("-", &text, &len);
+	if (status)
+		return status;
+	st = npu_tokenizer_encode(r->tokenizer, text, len, NPU_TOKENIZE_SPECIAL, &ids, &n);
+	free(text);
+	if (st)
+		return fail_npu(st);
+	for (size_t i = 0; i < n; i++)
+		printf(i ? " %u" : "%u", ids[i]);
+	putchar('\n');
+	free(ids);
+	return EXIT_OK;
+}
+
+/* --nll and --tokens with --logits work on ids alone: any tokenizer will do, or none. */
+static bool needs_tokenizer(const struct options *o)
+{
+	return o->mode == MODE_TOKENIZE ||
+	       (o->mode == MODE_ANSWER && !(o->tokens_file && o->top_logits));
+}
+
+static int run_mode(struct run *r)
+{
+	npu_status st;
+
+	st = npu_gguf_open(r->opt.model, &r->model);
+	if (st)
+		return fail_model(st);
+	st = npu_tokenizer_new(r->model, &r->tokenizer);
+	if (st && needs_tokenizer(&r->opt))
+		return fail_npu(st);
+	switch (r->opt.mode) {
+	case MODE_TOKENIZE:
+		return tokenize(r);
+	case MODE_NLL:
+		return nll(r);
+	case MODE_ANSWER:
+		break;
+	}
+	return answer(r);
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = { 0 };
+	int status;
+
+	if (!options_parse(argc, argv, &r.opt, &status))
+		return status;
+	npu_set_log(print_log, &r.opt);
+	signal(SIGPIPE, SIG_IGN);	/* a closed output is an error of write() */
+	take_moment(&r, &r.start);
+	status = run_mode(&r);
+	if (r.session && r.ending)
+		print_report(&r);
+	npu_session_close(r.session);
+	npu_tokenizer_del(r.tokenizer);
+	npu_gguf_close(r.model);
+	if (fflush(stdout) && !status)
+		status = fail(EXIT_OTHER, "standard output cannot be written");
+	if (interrupted && !status)
+		status = 128 + interrupted;
+	return status;
+}
