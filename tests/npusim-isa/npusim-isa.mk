@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# Arithmetic, faults and timing of the compute cores against a second model in Python (numpy).
+$(O)/tests/npusim-isa/isa_run: $(O)/tests/npusim-isa/isa_run.o $(O)/libnpusim.a
+	$(say) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+test-programs += $(O)/tests/npusim-isa/isa_run
+script-tests += tests/npusim-isa/isa.py tests/npusim-isa/core.py
