@@ -43,11 +43,14 @@ def stop(proc, patience):
 
 
 def listening(path):
-	"""Whether somebody listens there, found without connecting: a model serves one client."""
+	"""Whether somebody listens there, found without connecting: a model serves one client.
+	The kernel lists a socket by the name it was bound to; npusim binds PATH~ and renames it."""
+	if not os.path.exists(path):
+		return False
 	with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
 		for line in table:
 			fields = line.split()
-			if fields[-1] == path and int(fields[3], 16) & SO_ACCEPTCON:
+			if fields[-1] in (path, path + "~") and int(fields[3], 16) & SO_ACCEPTCON:
 				return True
 	return False
 
