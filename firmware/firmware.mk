@@ -12,7 +12,7 @@ fw-src := firmware/main.c firmware/iface.c firmware/rings.c firmware/msg.c firmw
 fw-mc-src := firmware/start.S firmware/hal_mc.c $(fw-src)
 fw-obj := $(patsubst %,$(O)/rv32/%.o,$(basename $(fw-mc-src)))
 
-fw-cflags := -march=rv32imc_zicsr -mabi=ilp32 -mcmodel=medany -std=gnu11 -Os -g -ffreestanding \
+fw-cflags := -march=rv32imc_zicsr -mabi=ilp32 -mcmodel=medany -std=gnu11 -O2 -g -ffreestanding \
 	     -fno-builtin-printf -ffunction-sections -fdata-sections -fno-common -Wall -Wextra -Werror \
 	     -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wstack-usage=512 -Ifirmware -Idriver/hw
 

@@ -32,8 +32,13 @@ bool hal_stack_intact(void)
 
 void *memset(void *dst, int value, size_t n)
 {
+	uint32_t word = (uint8_t)value * 0x01010101u;
 	uint8_t *d = dst;
 
+	if (!((uintptr_t)d & 3)) {
+		for (; n >= 4; n -= 4, d += 4)
+			*(uint32_t *)d = word;
+	}
 	while (n--)
 		*d++ = (uint8_t)value;
 	return dst;

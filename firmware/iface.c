@@ -11,8 +11,8 @@
 #define MAX_ENTRIES	4096u		/* messages of a ring */
 #define MAX_LOG		0x01000000u	/* bytes of log */
 
-/* A part of the shared region; 64-bit so that offset + size cannot wrap.  Sizes themselves are small:
- * check_counts() has limited what they are made of.
+/* A part of the shared region; 64-bit so that offset + size cannot wrap.  Sizes themselves are
+ * small: check_counts() has limited what they are made of.
  */
 struct area {
 	uint32_t offset;

@@ -94,12 +94,13 @@ static void emit(const struct line *line)
 
 void log_printf(enum ne1_log_level level, const char *fmt, ...)
 {
-	struct line line = { .len = 0 };
+	struct line line;
 	uint64_t us;
 	va_list args;
 
 	if (level > max_level)
 		return;
+	line.len = 0;
 	us = hal_read64(NE1_MC_TIME_LO) / 1000;
 	put_number(&line, us / 1000000, 10, 1);
 	put_char(&line, '.');

@@ -11,7 +11,7 @@
 enum panic_code {
 	PANIC_TRAP = 0x01,		/* exception; addr = mtval */
 	PANIC_STACK = 0x02,		/* the word below the stack was overwritten */
-	PANIC_CHIP = 0x03,		/* cores or ASIDs outside the contract; addr = their number */
+	PANIC_CHIP = 0x03,		/* cores or ASIDs not as in the contract; addr = number */
 	/* struct ne1_fw_if as the host wrote it; addr = the offending value */
 	PANIC_IF_MAGIC = 0x10,
 	PANIC_IF_ABI = 0x11,		/* other major */

@@ -16,7 +16,9 @@
 #include "job.h"
 
 #define LEVELS	(NE1_PRIO_LOW + 1)
-#define WORDS	(NE1_MAX_QUEUES / 32)
+#define WORDS	2	/* of a map of NE1_MAX_QUEUES bits */
+
+_Static_assert(NE1_MAX_QUEUES == WORDS * 32, "next_after() looks at two words");
 
 static uint32_t ready[LEVELS][WORDS];
 static uint8_t last[LEVELS];	/* queue that had its turn last */
@@ -40,28 +42,30 @@ void sched_set_ready(const struct queue *q, bool on)
 		ready[q->priority][q->index / 32] &= ~bit;
 }
 
-/* The first ready queue after @from, going round; -1 if none. */
-static int next_after(const uint32_t map[WORDS], unsigned int from)
+/* The first ready queue after @from, going round; there is one. */
+static uint32_t next_after(const uint32_t map[WORDS], unsigned int from)
 {
-	uint32_t after = ~0u << (from % 32) << 1;
+	unsigned int word = from / 32;
+	uint32_t bits = map[word] & (~0u << (from % 32) << 1);
 
-	for (unsigned int i = 0; i <= WORDS; i++) {
-		unsigned int word = (from / 32 + i) % WORDS;
-		uint32_t bits = i ? map[word] : map[word] & after;
-
-		if (bits)
-			return (int)(word * 32) + __builtin_ctz(bits);
+	if (!bits) {
+		word ^= 1;
+		bits = map[word];
 	}
-	return -1;
+	if (!bits) {
+		word ^= 1;
+		bits = map[word];
+	}
+	return word * 32 + (uint32_t)__builtin_ctz(bits);
 }
 
 static struct queue *pick(void)
 {
 	for (unsigned int level = 0; level < LEVELS; level++) {
-		int index = next_after(ready[level], last[level]);
+		const uint32_t *map = ready[level];
 
-		if (index >= 0)
-			return queue_at((uint32_t)index);
+		if (map[0] | map[1])
+			return queue_at(next_after(map, last[level]));
 	}
 	return NULL;
 }

@@ -18,7 +18,7 @@ struct image {
  * the value and the limit.
  */
 
-/* Takes the single PT_LOAD of a little-endian RV32 executable; sets all but hash, key, signature. */
+/* Takes the single PT_LOAD of an RV32 executable; sets all but hash, key and signature. */
 int image_from_elf(struct image *img, const char *path);
 int image_read(struct image *img, const char *path);
 int image_write(const struct image *img, const char *path);

@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: MIT
-# Host unit tests of the firmware: its own sources over the shim beside this file.
+# Unit tests of the firmware over the shim beside this file: its sources on the host, and the signed
+# image on the model's RV32 core.
 
-fw-host-obj := $(patsubst %.c,$(O)/%.o,$(fw-src) tests/firmware/shim.c tests/firmware/host.c)
-fw-tests := $(addprefix $(O)/tests/firmware/,test_boot test_msg test_job test_sched)
+fw-test-obj := $(O)/tests/firmware/shim.o $(O)/tests/firmware/host.o
+fw-native-obj := $(fw-test-obj) $(O)/tests/firmware/engine_native.o $(fw-src:%.c=$(O)/%.o)
+fw-rv32-obj := $(fw-test-obj) $(O)/tests/firmware/engine_rv32.o $(O)/tools/npusim/rv32.o \
+	       $(O)/tools/npusim/rv32_decode.o
 
-unit-tests += $(fw-tests)
+fw-native-tests := $(addprefix $(O)/tests/firmware/,test_handshake test_parts test_msg test_job test_sched)
+fw-rv32-tests := $(addprefix $(O)/tests/firmware/rv32_,test_handshake test_msg test_job test_sched)
 
-$(fw-tests): %: %.o $(fw-host-obj)
+unit-tests += $(fw-native-tests) $(fw-rv32-tests)
+
+$(fw-native-tests): %: %.o $(fw-native-obj)
+	$(say) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+CFLAGS_tests/firmware/engine_rv32 := -DFW_IMAGE='"$(O)/firmware/npuedge-ne1.fw"'
+
+$(fw-rv32-tests): $(O)/tests/firmware/rv32_%: $(O)/tests/firmware/%.o $(fw-rv32-obj) | \
+		  $(O)/firmware/npuedge-ne1.fw
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 # libFuzzer needs clang; the sources are few enough to be built in one go.
-fw-fuzz-src := tests/fuzz/fw_msg_fuzz.c tests/firmware/shim.c tests/firmware/host.c $(fw-src)
+fw-fuzz-src := tests/fuzz/fw_msg_fuzz.c tests/firmware/shim.c tests/firmware/host.c \
+	       tests/firmware/engine_native.c $(fw-src)
 FUZZ_CC ?= clang
 
 fuzzers += $(O)/tests/fuzz/fw_msg_fuzz
@@ -20,4 +34,5 @@ $(O)/tests/fuzz/fw_msg_fuzz: $(fw-fuzz-src) $(wildcard firmware/*.h tests/firmwa
 	@mkdir -p $(@D)
 	$(say) FUZZCC $@
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -O1 -g -Wall -Wextra -Werror \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $(fw-fuzz-src) -lcmocka
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		-o $@ $(fw-fuzz-src) -lcmocka

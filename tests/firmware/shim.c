@@ -4,10 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "firmware/hal.h"
-#include "firmware/main.h"
-#include "firmware/panic.h"
-
+#define SHIM_WINDOW	0x80000000u	/* bytes that NE1_MC_WINDOW can address */
 #define CORE_BASE	NE1_MC_CORE(0)
 #define CORE_END	NE1_MC_CORE(NE1_MAX_CORES)
 #define AS_BASE		NE1_MC_AS(0)
@@ -30,7 +27,7 @@ static void violation(const char *what, uint32_t value)
 	shim.violations++;
 }
 
-static void trace(enum shim_access kind, uint32_t addr, uint32_t value)
+void shim_trace(enum shim_access kind, uint32_t addr, uint32_t value)
 {
 	if (shim.traced < SHIM_TRACE)
 		shim.trace[shim.traced++] = (struct shim_write){ kind, addr, value };
@@ -45,46 +42,28 @@ void shim_trace_clear(void)
 	shim.win_writes = 0;
 }
 
-/* Window. */
-
-static uint8_t *window(uint32_t va, uint32_t size, uint32_t cause)
+uint8_t *shim_window(uint32_t va, uint32_t size)
 {
-	if (va >= HAL_WINDOW_SIZE || va % size)
+	if (va >= SHIM_WINDOW || va % size)
 		violation("window access outside or misaligned", va);
-	if (va > SHIM_MEMORY - size)
-		panic_trap(cause, 0, NE1_MC_WINDOW + va);
-	return shim.memory + va;
+	return va <= SHIM_MEMORY - size ? shim.memory + va : NULL;
 }
 
-uint32_t hal_win_read(uint32_t va)
+uint32_t shim_window_read(const uint8_t *at)
 {
 	uint32_t value;
 
 	shim.win_reads++;
-	memcpy(&value, window(va, 4, 5), 4);
+	memcpy(&value, at, sizeof(value));
 	return value;
 }
 
-void hal_win_write(uint32_t va, uint32_t value)
+void shim_window_write(uint8_t *at, uint32_t value, uint32_t size)
 {
 	shim.win_writes++;
-	trace(SHIM_WIN, va, value);
-	memcpy(window(va, 4, 7), &value, 4);
-}
-
-void hal_win_write8(uint32_t va, uint8_t value)
-{
-	shim.win_writes++;
-	*window(va, 1, 7) = value;
-}
-
-void hal_rmb(void)
-{
-}
-
-void hal_wmb(void)
-{
-	trace(SHIM_WMB, 0, 0);
+	if (size == 4)
+		shim_trace(SHIM_WIN, (uint32_t)(at - shim.memory), value);
+	memcpy(at, &value, size);
 }
 
 /* Compute cores. */
@@ -178,7 +157,7 @@ static uint32_t read_ctrl(uint32_t reg)
 	return 0;
 }
 
-uint32_t hal_read(uint32_t reg)
+uint32_t shim_reg_read(uint32_t reg)
 {
 	shim.reg_reads++;
 	if (reg >= CORE_BASE && reg < CORE_END)
@@ -244,10 +223,10 @@ static void write_ctrl(uint32_t reg, uint32_t value)
 	}
 }
 
-void hal_write(uint32_t reg, uint32_t value)
+void shim_reg_write(uint32_t reg, uint32_t value)
 {
 	shim.reg_writes++;
-	trace(SHIM_REG, reg, value);
+	shim_trace(SHIM_REG, reg, value);
 	if (reg >= CORE_BASE && reg < CORE_END) {
 		unsigned int index = (reg - CORE_BASE) / 0x100;
 
@@ -261,47 +240,9 @@ void hal_write(uint32_t reg, uint32_t value)
 	}
 }
 
-/* The core. */
-
-void hal_wait(void)
-{
-}
-
-void hal_halt(void)
-{
-	shim.halted = true;
-	longjmp(shim.halt, 1);
-}
-
-void hal_stack_arm(void)
-{
-	shim.stack_broken = false;
-}
-
-bool hal_stack_intact(void)
-{
-	return !shim.stack_broken;
-}
-
 void shim_pass(uint64_t ns)
 {
 	shim.time_ns += ns;
 	if (shim.time_ns >= shim.timer_ns)
 		shim.irq_pending |= NE1_MC_IRQ_TIMER;
-}
-
-bool shim_boot(void)
-{
-	if (!setjmp(shim.halt))
-		fw_boot();
-	return !shim.halted;
-}
-
-bool shim_run(void)
-{
-	if (!setjmp(shim.halt)) {
-		while (!shim.halted && (shim.irq_pending & shim.irq_enable))
-			fw_step();
-	}
-	return !shim.halted;
 }

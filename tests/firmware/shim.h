@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * firmware/hal.h on the host: the management core's registers, a piece of host memory behind the
- * window, and compute cores that end when the test says so.  Accesses the hardware would trap on reach
- * panic_trap(), and rules of the contract that the firmware breaks are counted in shim.violations.
+ * What the firmware sees, on the host: the management core's registers, a piece of host memory behind
+ * the window, and compute cores that end when the test says so.  Rules of the contract that the
+ * firmware breaks are counted in shim.violations.  An engine (engine_*.c) runs the firmware on it.
  */
 #ifndef TESTS_FIRMWARE_SHIM_H
 #define TESTS_FIRMWARE_SHIM_H
@@ -52,6 +52,7 @@ struct shim {
 	unsigned int traced;
 	jmp_buf halt;		/* hal_halt() goes here */
 	bool halted;
+	uint64_t instructions;	/* of the last shim_run(), where the engine counts them */
 };
 
 extern struct shim shim;
@@ -70,5 +71,14 @@ bool shim_boot(void);
 bool shim_run(void);
 
 void shim_trace_clear(void);
+
+/* For engines. */
+extern const bool shim_sees_barriers;	/* fences are in the trace */
+uint32_t shim_reg_read(uint32_t reg);
+void shim_reg_write(uint32_t reg, uint32_t value);
+uint8_t *shim_window(uint32_t va, uint32_t size);	/* NULL: not mapped, the access traps */
+uint32_t shim_window_read(const uint8_t *at);
+void shim_window_write(uint8_t *at, uint32_t value, uint32_t size);
+void shim_trace(enum shim_access kind, uint32_t addr, uint32_t value);
 
 #endif

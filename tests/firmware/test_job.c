@@ -132,7 +132,7 @@ static bool barrier_between(unsigned int from, unsigned int to)
 		if (shim.trace[i].kind == SHIM_WMB)
 			return true;
 	}
-	return false;
+	return !shim_sees_barriers;
 }
 
 /* Result before done_seqno before interrupt, barriers between; done_seqno never reads too high. */
@@ -437,12 +437,16 @@ static void cost(void **state)
 	shim_run();
 	assert_true(shim.reg_reads <= 3);
 	assert_true(shim.win_reads <= 1 + 32);
+	print_message("job start: %llu instructions\n", (unsigned long long)shim.instructions);
+	assert_true(shim.instructions <= 1500);
 	shim_core_end(0, NE1_FAULT_NONE, 5);
 	shim_trace_clear();
 	shim_run();
 	assert_true(shim.reg_reads <= 1 + 1 + 10 + 1);
 	assert_true(shim.win_writes <= 16 + 7);
 	assert_int_equal(shim.win_reads, 0);
+	print_message("job end: %llu instructions\n", (unsigned long long)shim.instructions);
+	assert_true(shim.instructions <= 1500);
 }
 
 static void cores_of_chip(void **state)

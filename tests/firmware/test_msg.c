@@ -453,7 +453,7 @@ static void shutdown_busy(void **state)
 	assert_int_equal(host_result(1, 0)->fault, NE1_FAULT_STOPPED);
 }
 
-/* Commands wait in their ring while there is no room for replies; none is lost or answered twice. */
+/* Commands wait in their ring while there is no room for replies; none is lost. */
 static void event_ring_full(void **state)
 {
 	struct ne1_msg msg = { .type = NE1_CMD_PING }, reply;
