@@ -26,7 +26,19 @@ def constants(*headers):
         found.update({name: int(value, 0) for name, value in pairs})
         for name, bit in re.findall(r"#define\s+(\w+)\s+\(1u(?:ll)? << (\d+)\)", text):
             found[name] = 1 << int(bit)
+        for name, offset in re.findall(r"#define\s+(NE1_MC_\w+)\s+\(NE1_MC_CTRL \+ (0x[0-9a-f]+)\)", text):
+            found[name] = found["NE1_MC_CTRL"] + int(offset, 0)
+        for macro, index in (("NE1_MC_AS", 1), ("NE1_MC_CORE", 0)):	# the blocks that tests use
+            base, step = block(text, macro)
+            if step:
+                found[f"{macro}{index}"] = base + index * step
     return found
+
+
+def block(text, macro):
+    """Base and step of a macro like NE1_MC_CORE(c), zeroes if it is not in the text."""
+    match = re.search(macro + r"\(\w+\)\s+\((0x[0-9a-f]+)u \+ \(\w+\) \* (0x[0-9a-f]+)u\)", text)
+    return (int(match.group(1), 0), int(match.group(2), 0)) if match else (0, 0)
 
 
 class Constants:

@@ -154,14 +154,19 @@ static enum ne1_mmu_code walk(struct sim_mmu *mmu, uint64_t pgd, uint64_t va, ui
 	return NE1_MMU_NOT_PRESENT;
 }
 
+/* Higher address bits count too: buffers like to start at multiples of large powers of two. */
 static struct tlb_entry *page_slot(struct sim_mmu_port *port, unsigned int asid, uint64_t va)
 {
-	return port->pages + (((va >> PAGE_SHIFT) ^ asid * 67u) % TLB_PAGES);
+	uint64_t page = va >> PAGE_SHIFT;
+
+	return port->pages + ((page ^ page >> 10 ^ page >> 20 ^ asid * 67u) % TLB_PAGES);
 }
 
 static struct tlb_entry *block_slot(struct sim_mmu_port *port, unsigned int asid, uint64_t va)
 {
-	return port->blocks + (((va >> BLOCK_SHIFT) ^ asid * 5u) % TLB_BLOCKS);
+	uint64_t block = va >> BLOCK_SHIFT;
+
+	return port->blocks + ((block ^ block >> 6 ^ block >> 12 ^ asid * 5u) % TLB_BLOCKS);
 }
 
 static bool hit(const struct tlb_entry *e, unsigned int asid, uint64_t va, uint64_t epoch, uint64_t dma_gen)

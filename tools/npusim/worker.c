@@ -31,8 +31,9 @@ struct sim_worker {
 	pthread_mutex_t lock;	/* all below */
 	pthread_cond_t cond;	/* a run is wanted, a run has ended, quit */
 	bool quit;
-	bool busy;		/* the thread has a job in hand: state is RUNNING */
-	bool stop;		/* ... and shall end it */
+	bool wanted;		/* START or RESUME that the thread has not seen yet */
+	bool busy;		/* the thread is at a job, from seeing it to the last event about it */
+	bool stop;		/* the job is to end */
 	bool resume;
 	struct sim_job job;	/* as it was at START */
 	unsigned int state;	/* NE1_CORE_* */
@@ -72,9 +73,9 @@ static void run(struct sim_worker *w, const struct sim_job *job, bool resume, bo
 	pthread_mutex_lock(&w->lock);
 	record(w, &result);
 	w->state = result.state;
-	w->busy = w->stop = false;
-	pthread_cond_broadcast(&w->cond);
+	w->stop = false;
 	pthread_mutex_unlock(&w->lock);
+	/* The state is there to be read; a new START may come from here on. */
 	w->events.left_running(w->events.ctx);
 }
 
@@ -87,16 +88,20 @@ static void *worker_main(void *arg)
 		struct sim_job job;
 		bool resume, stopped;
 
-		while (!w->quit && !w->busy)
+		while (!w->quit && !w->wanted)
 			pthread_cond_wait(&w->cond, &w->lock);
-		if (!w->busy)
+		if (!w->wanted)
 			break;
+		w->wanted = false;
+		w->busy = true;
 		job = w->job;
 		resume = w->resume;
 		stopped = w->stop;
 		pthread_mutex_unlock(&w->lock);
 		run(w, &job, resume, stopped);
 		pthread_mutex_lock(&w->lock);
+		w->busy = false;
+		pthread_cond_broadcast(&w->cond);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -208,14 +213,14 @@ static void start(struct sim_worker *w, bool resume)
 	}
 	w->resume = resume;
 	w->state = NE1_CORE_RUNNING;
-	w->busy = true;
+	w->wanted = true;
 	w->stop = false;
 	pthread_cond_broadcast(&w->cond);
 }
 
 static void stop(struct sim_worker *w)
 {
-	if (w->busy) {
+	if (w->state == NE1_CORE_RUNNING) {
 		w->stop = true;
 		sim_core_stop(w->core);
 	} else if (w->state == NE1_CORE_YIELDED) {
@@ -230,7 +235,7 @@ static void control(struct sim_worker *w, uint32_t bits)
 		stop(w);
 	if (!(bits & (NE1_CORE_START | NE1_CORE_SCRUB | NE1_CORE_RESUME)))
 		return;
-	if (w->busy) {
+	if (w->state == NE1_CORE_RUNNING) {
 		sim_log(SIM_LOG_WARN, "core", "CTRL 0x%x while a job runs: ignored", bits);
 		return;
 	}
@@ -281,7 +286,7 @@ bool sim_worker_uses(struct sim_worker *w, unsigned int asid)
 	bool uses;
 
 	pthread_mutex_lock(&w->lock);
-	uses = w->busy && w->job.asid == asid;
+	uses = w->state == NE1_CORE_RUNNING && w->job.asid == asid;
 	pthread_mutex_unlock(&w->lock);
 	return uses;
 }
@@ -291,7 +296,7 @@ bool sim_worker_running(struct sim_worker *w)
 	bool running;
 
 	pthread_mutex_lock(&w->lock);
-	running = w->busy;
+	running = w->state == NE1_CORE_RUNNING;
 	if (w->stop)
 		sim_core_stop(w->core);
 	pthread_mutex_unlock(&w->lock);
@@ -303,7 +308,7 @@ bool sim_worker_running(struct sim_worker *w)
 /* Until the job has ended.  The stop is repeated because one that comes before the run has begun is lost. */
 static void stop_and_wait(struct sim_worker *w)
 {
-	while (w->busy) {
+	while (w->wanted || w->busy) {
 		struct timespec until;
 
 		stop(w);
