@@ -2,16 +2,27 @@
 #include "simd.h"
 
 #include <stdatomic.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#if defined(__x86_64__)
+static bool has_avx2(void)
+{
+	unsigned int a, b, c, d;
+
+	/* Older compilers do not know F16C by name. */
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
 
 static _Atomic(const struct sim_simd *) selected;
 
 const struct sim_simd *sim_simd_table(enum sim_simd_level level)
 {
 #if defined(__x86_64__)
-	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-		    __builtin_cpu_supports("f16c");
-
-	if (avx2 && (level == SIM_SIMD_AVX2 || level == SIM_SIMD_BEST))
+	if ((level == SIM_SIMD_AVX2 || level == SIM_SIMD_BEST) && has_avx2())
 		return &sim_simd_avx2;
 #elif defined(__aarch64__)
 	if (level == SIM_SIMD_NEON || level == SIM_SIMD_BEST)
