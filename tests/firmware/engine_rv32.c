@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs the signed image itself: the model's RV32 core with the shim as its bus.  The same tests then
- * judge what the cross compiler, the linker script and start.S made of the sources.
+ * Runs the signed image itself: the model's RV32 core with the shim as its bus.  The same tests
+ * then judge what the cross compiler, the linker script and start.S made of the sources.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static void load_image(void)
 	static const struct rv32_bus bus = { .load = bus_load, .store = bus_store };
 	FILE *f = fopen(FW_IMAGE, "rb");
 
-	if (!f || fread(&header, sizeof(header), 1, f) != 1 || header.payload_size > sizeof(payload) ||
-	    fread(payload, header.payload_size, 1, f) != 1) {
+	if (!f || fread(&header, sizeof(header), 1, f) != 1 ||
+	    header.payload_size > sizeof(payload) || fread(payload, header.payload_size, 1, f) != 1) {
 		fprintf(stderr, "%s: cannot be read\n", FW_IMAGE);
 		exit(1);
 	}

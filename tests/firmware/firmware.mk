@@ -36,3 +36,6 @@ $(O)/tests/fuzz/fw_msg_fuzz: $(fw-fuzz-src) $(wildcard firmware/*.h tests/firmwa
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -O1 -g -Wall -Wextra -Werror \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $@ $(fw-fuzz-src) -lcmocka
+
+script-tests += tests/firmware/test_device.py tests/firmware/test_fwpack.sh
+test-programs += $(O)/npusim $(O)/firmware/fwpack $(O)/firmware/npuedge-ne1.fw

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the firmware sees, on the host: the management core's registers, a piece of host memory behind
- * the window, and compute cores that end when the test says so.  Rules of the contract that the
- * firmware breaks are counted in shim.violations.  An engine (engine_*.c) runs the firmware on it.
+ * What the firmware sees, on the host: the management core's registers, a piece of host memory
+ * behind the window, and compute cores that end when the test says so.  Rules of the contract that
+ * the firmware breaks are counted in shim.violations.  An engine (engine_*.c) runs the firmware.
  */
 #ifndef TESTS_FIRMWARE_SHIM_H
 #define TESTS_FIRMWARE_SHIM_H
