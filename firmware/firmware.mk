@@ -20,8 +20,6 @@ fwpack-src := firmware/pack/fwpack.c firmware/pack/image.c firmware/pack/file.c
 fwpack-obj := $(fwpack-src:%.c=$(O)/%.o)
 CFLAGS_firmware/pack/fwpack := -Ifirmware -DFWPACK_DEV_PUB='"$(shell cat firmware/keys/dev.pub)"'
 
-firmware: $(O)/firmware/npuedge-ne1.fw $(O)/firmware/fwpack ## signed firmware image of the NE1
-
 $(O)/firmware/fwpack: $(fwpack-obj)
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(fwpack-obj) -lsodium
@@ -37,7 +35,14 @@ $(O)/host/firmware/fwpack: $(fwpack-src)
 	$(Q)cc $(CPPFLAGS) -std=gnu11 -O2 $(CFLAGS_firmware/pack/fwpack) -o $@ $(fwpack-src) -lsodium
 endif
 
-$(O)/firmware/npuedge-ne1.fw: $(O)/firmware/npuedge-ne1.elf $(FW_KEY) $(fwpack)
+firmware: $(O)/firmware/npuedge-ne1.fw $(fwpack) ## signed firmware image of the NE1
+
+# Changes when another key is asked for, so that the image is signed again.
+$(O)/firmware/key: fw-key
+	@mkdir -p $(@D)
+	@echo '$(FW_KEY)' | cmp -s - $@ || echo '$(FW_KEY)' > $@
+
+$(O)/firmware/npuedge-ne1.fw: $(O)/firmware/npuedge-ne1.elf $(FW_KEY) $(O)/firmware/key $(fwpack)
 	$(say) SIGN $@
 	$(Q)$(fwpack) pack -k $(FW_KEY) -b '$(FW_BUILD)' $< $@
 
@@ -58,7 +63,8 @@ $(O)/rv32/firmware/%.o: firmware/%.S | fw-compiler
 	$(say) FWAS $<
 	$(Q)$(FW_CROSS)gcc $(fw-cflags) -MMD -MP -c -o $@ $<
 
-.PHONY: fw-compiler
+.PHONY: fw-key fw-compiler
+fw-key:
 fw-compiler:
 	@command -v $(FW_CROSS)gcc >/dev/null || { echo "firmware: $(FW_CROSS)gcc not found;" \
 		"install gcc-riscv64-unknown-elf (Debian, Ubuntu) or set FW_CROSS" >&2; exit 1; }
