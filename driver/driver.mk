@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernel module.  KDIR is a kernel's build directory; the objects go to $(KMOD).
+
+KDIR		?= /lib/modules/$(shell uname -r)/build
+KRELEASE	= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || echo unknown)
+KMOD		= $(O)/kmod/$(KRELEASE)
+driver-src	:= Kbuild $(wildcard driver/*.[ch] driver/hw/*.h driver/kunit/*.[ch] uapi/drm/*.h) \
+		   driver/Kbuild driver/Kconfig driver/probe.sh driver/kunit/Kbuild
+CHECKPATCH	?= $(firstword $(wildcard $(KDIR)/scripts/checkpatch.pl \
+		   $(dir $(realpath $(KDIR)/Makefile))scripts/checkpatch.pl) checkpatch.pl)
+# The kernel's make has its own idea of O.
+kbuild		= MAKEFLAGS='$(filter-out O=% KDIR=%,$(MAKEFLAGS))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
+		  $(if $(ARCH),ARCH=$(ARCH)) $(if $(CROSS_COMPILE),CROSS_COMPILE=$(CROSS_COMPILE))
+
+.PHONY: modules modules_install checkpatch sparse coccicheck driver-sources
+
+# Kbuild writes beside the sources, so it gets a copy; unchanged files keep their age.
+driver-sources:
+	@mkdir -p $(KMOD)
+	@tar -cf - $(driver-src) | tar -xf - -C $(KMOD)
+
+modules: driver-sources ## npuedge.ko for the kernel of KDIR (default: the running one)
+	+$(Q)$(kbuild) W=1 modules
+
+modules_install: modules ## install npuedge.ko (INSTALL_MOD_PATH= a root)
+	+$(Q)$(kbuild) modules_install
+
+checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's checkpatch.pl)
+	$(Q)$(CHECKPATCH) --no-tree --strict --no-summary --max-line-length=100 \
+		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE --file \
+		$(filter-out driver/hw/%,$(filter %.c %.h,$(driver-src)))
+
+sparse: driver-sources ## sparse over the driver
+	+$(Q)touch $(addprefix $(KMOD)/,$(filter driver/%.c,$(driver-src)))
+	+$(Q)$(kbuild) W=1 C=2 CF="-Wsparse-error" modules
+
+coccicheck: driver-sources ## coccinelle's semantic patches over the driver
+	+$(Q)$(kbuild) MODE=report coccicheck

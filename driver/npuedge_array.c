@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Arrays of the uAPI
+ *
+ * The caller passes the size of the structure that it was compiled with as a stride.  What an old caller
+ * lacks is zero; what a new caller has beyond our structure must be zero.
+ */
+
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <drm/npuedge_accel.h>
+
+#include "npuedge_array.h"
+
+/**
+ * npuedge_array_check() - check the description of an array
+ * @array: from user space
+ * @min_stride: size of the structure's first version
+ * @max_count: largest count
+ *
+ * Return: 0; -EINVAL if the stride is too small; -E2BIG if the count or stride is too large.
+ */
+int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u32 max_count)
+{
+	if (!array->count)
+		return 0;
+	if (array->stride < min_stride)
+		return -EINVAL;
+	if (array->count > max_count || array->stride > PAGE_SIZE)
+		return -E2BIG;
+	return 0;
+}
+
+/**
+ * npuedge_array_copy() - copy an array, see NPUEDGE_ARRAY_COPY()
+ * @array: from user space
+ * @min_stride: size of the structure's first version
+ * @size: size of the structure as the kernel knows it
+ * @max_count: largest count
+ *
+ * Return: as NPUEDGE_ARRAY_COPY().
+ */
+void *npuedge_array_copy(const struct drm_npuedge_array *array, size_t min_stride, size_t size,
+			 u32 max_count)
+{
+	void __user *user = u64_to_user_ptr(array->ptr);
+	void *copy;
+	int ret;
+
+	ret = npuedge_array_check(array, min_stride, max_count);
+	if (ret)
+		return ERR_PTR(ret);
+	if (!array->count)
+		return NULL;
+
+	copy = kvcalloc(array->count, size, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+
+	for (u32 i = 0; i < array->count; i++) {
+		ret = copy_struct_from_user(copy + i * size, size,
+					    user + (size_t)i * array->stride, array->stride);
+		if (ret) {
+			kvfree(copy);
+			return ERR_PTR(ret);
+		}
+	}
+	return copy;
+}

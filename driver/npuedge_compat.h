@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interfaces of Linux 7.3 for older kernels.  The rest of the driver is written for 7.3; an in-tree
+ * copy of it drops this file.  npuedge_kconfig.h is made by probe.sh at build time.
+ */
+#ifndef NPUEDGE_COMPAT_H
+#define NPUEDGE_COMPAT_H
+
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_gpuvm.h>
+#include <drm/gpu_scheduler.h>
+
+#ifdef NPUEDGE_OUT_OF_TREE
+#include "npuedge_kconfig.h"
+#endif
+
+#ifndef kzalloc_obj
+#define kzalloc_obj(obj) kzalloc(sizeof(obj), GFP_KERNEL)
+#endif
+#ifndef kvzalloc_objs
+#define kvzalloc_objs(obj, count) kvcalloc(count, sizeof(obj), GFP_KERNEL)
+#endif
+
+#ifndef NPUEDGE_HAVE_SCHED_INIT_ARGS
+struct drm_sched_init_args {
+	const struct drm_sched_backend_ops *ops;
+	struct workqueue_struct *submit_wq;
+	struct workqueue_struct *timeout_wq;
+	u32 num_rqs;
+	u32 credit_limit;
+	unsigned int hang_limit;
+	long timeout;
+	atomic_t *score;
+	const char *name;
+	struct device *dev;
+};
+
+static inline int npuedge_compat_sched_init(struct drm_gpu_scheduler *sched,
+					    const struct drm_sched_init_args *args)
+{
+	return drm_sched_init(sched, args->ops, args->submit_wq, args->num_rqs, args->credit_limit,
+			      args->hang_limit, args->timeout, args->timeout_wq, args->score,
+			      args->name, args->dev);
+}
+
+#define drm_sched_init npuedge_compat_sched_init
+#endif
+
+#ifndef NPUEDGE_HAVE_SCHED_JOB_CLIENT_ID
+#define drm_sched_job_init(job, entity, credits, owner, client_id) \
+	drm_sched_job_init(job, entity, credits, owner)
+#endif
+
+/**
+ * npuedge_sched_resume_no_hang() - end a timeout handler that leaves its job on the scheduler's list
+ * @job: job that the handler got; drm_sched_wqueue_stop() was called on its scheduler
+ *
+ * The scheduler took the job off its list of pending jobs.  Newer kernels put it back when the
+ * handler returns NO_HANG, older ones leave that to the driver.
+ *
+ * Return: what the handler has to return.
+ */
+static inline enum drm_gpu_sched_stat npuedge_sched_resume_no_hang(struct drm_sched_job *job)
+{
+	struct drm_gpu_scheduler *sched = job->sched;
+
+#ifdef NPUEDGE_HAVE_SCHED_NO_HANG
+	drm_sched_wqueue_start(sched);
+	return DRM_GPU_SCHED_STAT_NO_HANG;
+#else
+	spin_lock(&sched->job_list_lock);
+	list_add(&job->list, &sched->pending_list);
+	spin_unlock(&sched->job_list_lock);
+	/* Also looks for signalled jobs to free, among them perhaps the one just put back. */
+	drm_sched_wqueue_start(sched);
+	return DRM_GPU_SCHED_STAT_NOMINAL;
+#endif
+}
+
+#ifndef NPUEDGE_HAVE_GPUVM_MAP_REQ
+struct drm_gpuvm_map_req {
+	struct drm_gpuva_op_map map;
+};
+
+static inline int npuedge_compat_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
+					      const struct drm_gpuvm_map_req *req)
+{
+	return drm_gpuvm_sm_map(gpuvm, priv, req->map.va.addr, req->map.va.range,
+				req->map.gem.obj, req->map.gem.offset);
+}
+
+#define drm_gpuvm_sm_map npuedge_compat_gpuvm_sm_map
+#endif
+
+#ifndef NPUEDGE_HAVE_GPUVM_BO_OBTAIN_LOCKED
+#define drm_gpuvm_bo_obtain_locked drm_gpuvm_bo_obtain
+#endif
+
+#ifdef NPUEDGE_HAVE_DRIVER_GEM_GPUVA
+#define NPUEDGE_COMPAT_FEATURES DRIVER_GEM_GPUVA
+#else
+#define NPUEDGE_COMPAT_FEATURES 0
+#endif
+
+#ifndef NPUEDGE_HAVE_COPY_STRUCT_TO_USER
+static inline int copy_struct_to_user(void __user *dst, size_t usize, const void *src, size_t ksize,
+				      bool *ignored_trailing)
+{
+	size_t size = min(ksize, usize);
+
+	if (usize > ksize && clear_user(dst + size, usize - ksize))
+		return -EFAULT;
+	if (ignored_trailing)
+		*ignored_trailing = usize < ksize && memchr_inv(src + size, 0, ksize - size);
+	return copy_to_user(dst, src, size) ? -EFAULT : 0;
+}
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: debugfs
+ *
+ * - fw_log: what firmware logged since its last boot (read)
+ * - queues: queues that firmware knows (read)
+ * - vas: mappings of all address spaces (read)
+ * - job_timeout_ms: time limit of jobs of queues that are created from now on (read, write)
+ * - reset: resets so far; a write has the device reset (read, write)
+ */
+
+#include <linux/debugfs.h>
+
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
+
+#include "npuedge_debugfs.h"
+#include "npuedge_device.h"
+#include "npuedge_drv.h"
+#include "npuedge_fw.h"
+#include "npuedge_queue.h"
+#include "npuedge_reset.h"
+#include "npuedge_vm.h"
+
+static struct npuedge_device *npuedge_debugfs_device(struct seq_file *m)
+{
+	struct drm_debugfs_entry *entry = m->private;
+
+	return to_npuedge_device(entry->dev);
+}
+
+static int npuedge_debugfs_fw_log(struct seq_file *m, void *data)
+{
+	struct drm_printer p = drm_seq_file_printer(m);
+
+	npuedge_fw_print_log(npuedge_debugfs_device(m), &p);
+	return 0;
+}
+
+static int npuedge_debugfs_queues(struct seq_file *m, void *data)
+{
+	struct npuedge_device *edev = npuedge_debugfs_device(m);
+	struct npuedge_queue *q;
+
+	mutex_lock(&edev->queues.lock);
+	list_for_each_entry(q, &edev->queues.list, node) {
+		spin_lock_irq(&q->lock);
+		seq_printf(m, "queue %u: vm %u state %u reason %u pushed %llu started %llu ended %llu",
+			   q->index, q->vm->id, q->state.state, q->state.reason, q->pushed,
+			   q->started, q->hw ? READ_ONCE(q->hw->done_seqno) : 0);
+		if (q->hw)
+			seq_printf(m, " tail %u head %u fw state %u busy %llu ns", q->tail,
+				   READ_ONCE(q->hw->head), READ_ONCE(q->hw->state),
+				   READ_ONCE(q->hw->busy_ns));
+		seq_puts(m, "\n");
+		spin_unlock_irq(&q->lock);
+	}
+	mutex_unlock(&edev->queues.lock);
+	return 0;
+}
+
+static void npuedge_debugfs_file_vas(struct npuedge_file *f, struct drm_printer *p)
+{
+	unsigned long id = 0;
+	struct npuedge_vm *vm;
+
+	for (;;) {
+		xa_lock(&f->vms);
+		vm = xa_find(&f->vms, &id, ULONG_MAX, XA_PRESENT);
+		if (vm)
+			npuedge_vm_get(vm);
+		xa_unlock(&f->vms);
+		if (!vm)
+			return;
+
+		npuedge_vm_print(vm, p);
+		npuedge_vm_put(vm);
+		id++;
+	}
+}
+
+static int npuedge_debugfs_vas(struct seq_file *m, void *data)
+{
+	struct npuedge_device *edev = npuedge_debugfs_device(m);
+	struct drm_printer p = drm_seq_file_printer(m);
+	struct drm_file *file;
+
+	mutex_lock(&edev->base.filelist_mutex);
+	list_for_each_entry(file, &edev->base.filelist, lhead)
+		npuedge_debugfs_file_vas(file->driver_priv, &p);
+	mutex_unlock(&edev->base.filelist_mutex);
+	return 0;
+}
+
+static const struct drm_debugfs_info npuedge_debugfs_list[] = {
+	{ "fw_log", npuedge_debugfs_fw_log, 0 },
+	{ "queues", npuedge_debugfs_queues, 0 },
+	{ "vas", npuedge_debugfs_vas, 0 },
+};
+
+static int npuedge_debugfs_get_reset(void *data, u64 *value)
+{
+	struct npuedge_device *edev = data;
+
+	*value = atomic_read(&edev->reset.count);
+	return 0;
+}
+
+static int npuedge_debugfs_set_reset(void *data, u64 value)
+{
+	struct npuedge_device *edev = data;
+	int cookie, ret;
+
+	ret = npuedge_device_awake(edev, &cookie);
+	if (ret)
+		return ret;
+
+	npuedge_reset_schedule(edev);
+	npuedge_reset_wait(edev);
+	npuedge_device_asleep(edev, cookie);
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(npuedge_debugfs_reset_fops, npuedge_debugfs_get_reset,
+			 npuedge_debugfs_set_reset, "%llu\n");
+
+/**
+ * npuedge_debugfs_init() - make the files
+ * @minor: the device's minor
+ */
+void npuedge_debugfs_init(struct drm_minor *minor)
+{
+	struct npuedge_device *edev = to_npuedge_device(minor->dev);
+
+	drm_debugfs_add_files(minor->dev, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
+	debugfs_create_u32("job_timeout_ms", 0600, minor->debugfs_root, &edev->job_timeout_ms);
+	debugfs_create_file_unsafe("reset", 0600, minor->debugfs_root, edev,
+				   &npuedge_debugfs_reset_fops);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Device life cycle
+ *
+ * What files refer to (firmware memory, workqueues, locks) lives with the DRM device; registers and
+ * interrupts live with the platform device.  Every path that touches hardware is within
+ * npuedge_device_enter(), which fails from the moment that the device is lost or unplugged.
+ */
+
+#include <linux/dma-mapping.h>
+#include <linux/pm_runtime.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "npuedge_compat.h"
+#include "npuedge_fw.h"
+#include "npuedge_hw.h"
+#include "npuedge_irq.h"
+#include "npuedge_reset.h"
+
+/**
+ * npuedge_device_enter() - begin a section that needs the hardware to exist
+ * @edev: device
+ * @cookie: out: for npuedge_device_exit()
+ *
+ * Return: false if the device is gone.
+ */
+bool npuedge_device_enter(struct npuedge_device *edev, int *cookie)
+{
+	if (!drm_dev_enter(&edev->base, cookie))
+		return false;
+	if (!READ_ONCE(edev->lost))
+		return true;
+
+	drm_dev_exit(*cookie);
+	return false;
+}
+
+/**
+ * npuedge_device_exit() - end a section begun by npuedge_device_enter()
+ * @edev: device
+ * @cookie: what npuedge_device_enter() gave
+ */
+void npuedge_device_exit(struct npuedge_device *edev, int cookie)
+{
+	drm_dev_exit(cookie);
+}
+
+/**
+ * npuedge_device_awake() - begin a section that uses the hardware
+ * @edev: device
+ * @cookie: out: for npuedge_device_asleep()
+ *
+ * Return: 0, -ENODEV if the device is gone, or why it does not wake up.
+ */
+int npuedge_device_awake(struct npuedge_device *edev, int *cookie)
+{
+	int ret;
+
+	if (!npuedge_device_enter(edev, cookie))
+		return -ENODEV;
+
+	ret = pm_runtime_resume_and_get(edev->dev);
+	if (ret)
+		npuedge_device_exit(edev, *cookie);
+	return ret;
+}
+
+/**
+ * npuedge_device_asleep() - end a section begun by npuedge_device_awake()
+ * @edev: device
+ * @cookie: what npuedge_device_awake() gave
+ */
+void npuedge_device_asleep(struct npuedge_device *edev, int cookie)
+{
+	pm_runtime_mark_last_busy(edev->dev);
+	pm_runtime_put_autosuspend(edev->dev);
+	npuedge_device_exit(edev, cookie);
+}
+
+/**
+ * npuedge_device_send_wedged() - send the uevent that DRM defines for a reset or lost device
+ * @edev: registered device
+ * @event: "WEDGED=" and what user space may do
+ *
+ * drm_dev_wedged_event() sends it for the primary node, which an accelerator does not have.
+ */
+void npuedge_device_send_wedged(struct npuedge_device *edev, char *event)
+{
+	char *envp[] = { event, NULL };
+
+	kobject_uevent_env(&edev->base.accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
+static void npuedge_device_unplug_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(work, struct npuedge_device, unplug.work);
+
+	npuedge_device_send_wedged(edev, "WEDGED=rebind,bus-reset");
+	npuedge_device_unplug(edev);
+}
+
+/**
+ * npuedge_device_unplug() - end all use of the hardware
+ * @edev: registered device
+ *
+ * Called when the driver is unbound, and when recovery failed; the second caller waits for the first.
+ */
+void npuedge_device_unplug(struct npuedge_device *edev)
+{
+	bool first;
+
+	mutex_lock(&edev->unplug.lock);
+	first = !edev->unplug.started;
+	edev->unplug.started = true;
+	mutex_unlock(&edev->unplug.lock);
+	if (!first) {
+		wait_for_completion(&edev->unplug.done);
+		return;
+	}
+
+	/* Calls that wait for firmware give up, so that drm_dev_unplug() need not wait for them. */
+	WRITE_ONCE(edev->lost, true);
+	npuedge_fw_msg_stop(edev);
+	drm_dev_unplug(&edev->base);
+
+	cancel_work_sync(&edev->reset.work);
+	npuedge_reset_lose(edev);
+	/* A timeout handler that looked before the device was lost. */
+	flush_workqueue(edev->reset.wq);
+	complete_all(&edev->unplug.done);
+}
+
+static int npuedge_device_init_state(struct npuedge_device *edev)
+{
+	struct drm_device *drm = &edev->base;
+	int ret;
+
+	INIT_LIST_HEAD(&edev->queues.list);
+	INIT_WORK(&edev->unplug.work, npuedge_device_unplug_work);
+	init_completion(&edev->unplug.done);
+
+	ret = drmm_mutex_init(drm, &edev->latch_lock);
+	ret = ret ?: drmm_mutex_init(drm, &edev->tlb_lock);
+	ret = ret ?: drmm_mutex_init(drm, &edev->irq.lock);
+	ret = ret ?: drmm_mutex_init(drm, &edev->queues.lock);
+	ret = ret ?: drmm_mutex_init(drm, &edev->unplug.lock);
+	return ret ?: npuedge_reset_init(edev);
+}
+
+/**
+ * npuedge_device_init() - identify the device, load and boot its firmware
+ * @edev: device with mapped registers and interrupt lines that are off
+ *
+ * On an error the device is in reset.
+ *
+ * Return: 0 or a negative errno, which has been reported.
+ */
+int npuedge_device_init(struct npuedge_device *edev)
+{
+	int ret;
+
+	ret = npuedge_device_init_state(edev);
+	if (ret)
+		return ret;
+
+	ret = dma_set_mask_and_coherent(edev->dma_dev, DMA_BIT_MASK(52));
+	if (ret)
+		return dev_err_probe(edev->dev, ret, "no DMA to 52 bits of address\n");
+	dma_set_max_seg_size(edev->dma_dev, UINT_MAX);
+
+	ret = npuedge_hw_init(edev);
+	if (ret)
+		return ret;
+
+	ret = npuedge_fw_init(edev);
+	if (ret)
+		return ret;
+
+	ret = npuedge_hw_reset(edev);
+	if (ret)
+		return dev_err_probe(edev->dev, ret, "device does not reset\n");
+
+	ret = npuedge_fw_boot(edev);
+	if (ret) {
+		npuedge_hw_reset(edev);
+		return dev_err_probe(edev->dev, ret, "firmware does not boot\n");
+	}
+
+	npuedge_irq_enable(edev);
+	drm_info(&edev->base, "%s: %u cores, firmware %u.%u.%u %s\n", edev->chip.name,
+		 edev->chip.cores, edev->fw->info.version >> 24,
+		 edev->fw->info.version >> 16 & 0xff, edev->fw->info.version & 0xffff,
+		 edev->fw->info.build);
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NPUEDGE_DEVICE_H
+#define NPUEDGE_DEVICE_H
+
+#include <linux/bitmap.h>
+#include <linux/bits.h>
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/sizes.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <drm/drm_device.h>
+#include <drm/npuedge_accel.h>
+
+#include "ne1_regs.h"
+
+struct npuedge_fw;
+
+/** NPUEDGE_QUEUE_DEPTH - slots of a queue's ring; a power of two */
+#define NPUEDGE_QUEUE_DEPTH	64
+/** NPUEDGE_VA_START - lowest VA for user space; below it, so that null pointers fault */
+#define NPUEDGE_VA_START	SZ_64K
+/** NPUEDGE_VA_END - first VA above the address space */
+#define NPUEDGE_VA_END		BIT_ULL(NE1_VA_BITS)
+
+/**
+ * struct npuedge_timeouts - time limits of a kind of platform, in milliseconds
+ */
+struct npuedge_timeouts {
+	/** @reset: until the RESET register reads 0 */
+	u32 reset;
+	/** @boot: from START until firmware is READY */
+	u32 boot;
+	/** @tlb: a TLB invalidation */
+	u32 tlb;
+	/** @message: from a message to its reply */
+	u32 message;
+	/** @heartbeat: firmware that did not beat for so long is dead */
+	u32 heartbeat;
+	/** @job: a job that the device has taken */
+	u32 job;
+};
+
+/**
+ * enum npuedge_vector - interrupt lines, in the order of their bits in NE1_REG_IRQ_STATUS
+ */
+enum npuedge_vector {
+	/** @NPUEDGE_VECTOR_QUEUE: jobs ended */
+	NPUEDGE_VECTOR_QUEUE,
+	/** @NPUEDGE_VECTOR_EVENT: messages of the firmware */
+	NPUEDGE_VECTOR_EVENT,
+	/** @NPUEDGE_VECTOR_MMU: a translation failed */
+	NPUEDGE_VECTOR_MMU,
+	/** @NPUEDGE_VECTOR_FATAL: firmware is dead, or the chip too hot */
+	NPUEDGE_VECTOR_FATAL,
+	/** @NPUEDGE_VECTORS: their number */
+	NPUEDGE_VECTORS,
+};
+
+/**
+ * struct npuedge_device - one NPU
+ *
+ * Locks, outermost first: dma_resv of a VM and its BOs, @reset.lock, a queue's hw_lock, @queues.lock,
+ * a queue's lock.  The reset and timeout workers take @reset.lock and what is behind it while fences
+ * wait for them, so nothing may allocate memory under these.
+ */
+struct npuedge_device {
+	/** @base: the DRM device; its parent is @dma_dev */
+	struct drm_device base;
+	/** @dev: platform device: registers, interrupts, runtime PM */
+	struct device *dev;
+	/** @dma_dev: device whose DMA reaches memory: the PCI function, or @dev on a SoC */
+	struct device *dma_dev;
+	/** @regs: NE1_BAR_SIZE bytes of registers */
+	void __iomem *regs;
+	/** @latch_lock: makes a read of a LO/HI pair one operation */
+	struct mutex latch_lock;
+	/** @chip: properties, constant */
+	struct drm_npuedge_chip_info chip;
+	/** @timeouts: time limits of this platform */
+	const struct npuedge_timeouts *timeouts;
+	/** @job_timeout_ms: time limit of jobs of queues that are created from now on */
+	u32 job_timeout_ms;
+	/** @fw: firmware, its shared memory and messages */
+	struct npuedge_fw *fw;
+	/** @tlb_lock: one TLB invalidation at a time */
+	struct mutex tlb_lock;
+	/** @vm_ids: last number given to an address space, see struct ne1_msg */
+	atomic_t vm_ids;
+
+	/** @irq: interrupt lines */
+	struct {
+		/** @irq.line: Linux interrupt numbers; only the first is used if shared */
+		int line[NPUEDGE_VECTORS];
+		/** @irq.shared: one line serves all vectors */
+		bool shared;
+		/** @irq.lock: protects @irq.enabled */
+		struct mutex lock;
+		/** @irq.enabled: handlers may run */
+		bool enabled;
+	} irq;
+
+	/** @queues: queues that firmware knows */
+	struct {
+		/** @queues.lock: protects the other members */
+		struct mutex lock;
+		/** @queues.list: struct npuedge_queue; each holds a reference */
+		struct list_head list;
+		/** @queues.used: firmware's queue numbers that are taken */
+		DECLARE_BITMAP(used, NE1_MAX_QUEUES);
+	} queues;
+
+	/** @reset: recovery */
+	struct {
+		/** @reset.wq: ordered; job timeouts and resets follow one another on it */
+		struct workqueue_struct *wq;
+		/** @reset.work: the device reset */
+		struct work_struct work;
+		/** @reset.report_work: tells user space of a reset */
+		struct work_struct report_work;
+		/** @reset.lock: read: talks to firmware; write: is resetting it */
+		struct rw_semaphore lock;
+		/** @reset.pending: a reset is due or runs; firmware is not waited for */
+		atomic_t pending;
+		/** @reset.wait: woken when @reset.pending changes or the device is lost */
+		wait_queue_head_t wait;
+		/** @reset.count: resets so far, for debugfs and traces */
+		atomic_t count;
+		/** @reset.done_jobs: jobs that ended on any queue; the timeout's notion of progress */
+		atomic_t done_jobs;
+	} reset;
+
+	/** @lost: the device does not come back; set once */
+	bool lost;
+	/** @unplug: one unplug at a time, and once */
+	struct {
+		/** @unplug.work: unplugs a device whose recovery failed */
+		struct work_struct work;
+		/** @unplug.lock: protects @unplug.started */
+		struct mutex lock;
+		/** @unplug.started: somebody unplugs */
+		bool started;
+		/** @unplug.done: it has been unplugged */
+		struct completion done;
+	} unplug;
+};
+
+/**
+ * to_npuedge_device() - the NPU of a DRM device
+ * @drm: DRM device
+ *
+ * Return: the NPU.
+ */
+static inline struct npuedge_device *to_npuedge_device(struct drm_device *drm)
+{
+	return container_of(drm, struct npuedge_device, base);
+}
+
+bool npuedge_device_enter(struct npuedge_device *edev, int *cookie);
+void npuedge_device_exit(struct npuedge_device *edev, int cookie);
+int npuedge_device_awake(struct npuedge_device *edev, int *cookie);
+void npuedge_device_asleep(struct npuedge_device *edev, int cookie);
+void npuedge_device_send_wedged(struct npuedge_device *edev, char *event);
+int npuedge_device_init(struct npuedge_device *edev);
+void npuedge_device_unplug(struct npuedge_device *edev);
+
+#endif

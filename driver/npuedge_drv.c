@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: DRM driver
+ *
+ * The user-space interface: arguments are checked here and handed to who owns the object.  See
+ * uapi/drm/npuedge_accel.h for what each call promises.
+ */
+
+#include <linux/capability.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_print.h>
+#include <drm/npuedge_accel.h>
+
+#include "npuedge_array.h"
+#include "npuedge_compat.h"
+#include "npuedge_debugfs.h"
+#include "npuedge_device.h"
+#include "npuedge_drv.h"
+#include "npuedge_fw.h"
+#include "npuedge_gem.h"
+#include "npuedge_hw.h"
+#include "npuedge_plat.h"
+#include "npuedge_queue.h"
+#include "npuedge_submit.h"
+#include "npuedge_vm.h"
+
+/* Per file; firmware's and the device's limits are lower for queues. */
+#define NPUEDGE_MAX_VMS		256
+#define NPUEDGE_MAX_QUEUES	256
+#define NPUEDGE_MAX_BIND_OPS	65536
+
+static struct npuedge_vm *npuedge_file_get_vm(struct npuedge_file *f, u32 id)
+{
+	struct npuedge_vm *vm;
+
+	xa_lock(&f->vms);
+	vm = xa_load(&f->vms, id);
+	if (vm)
+		npuedge_vm_get(vm);
+	xa_unlock(&f->vms);
+	return vm;
+}
+
+static struct npuedge_queue *npuedge_file_get_queue(struct npuedge_file *f, u32 id)
+{
+	struct npuedge_queue *q;
+
+	xa_lock(&f->queues);
+	q = xa_load(&f->queues, id);
+	if (q)
+		npuedge_queue_get(q);
+	xa_unlock(&f->queues);
+	return q;
+}
+
+/* End a queue of the file; fdinfo never sees its busy time missing. */
+static int npuedge_file_end_queue(struct npuedge_file *f, u32 id)
+{
+	struct npuedge_queue *q;
+	u64 ns, cycles;
+
+	guard(mutex)(&f->usage_lock);
+	q = xa_erase(&f->queues, id);
+	if (!q)
+		return -ENOENT;
+
+	npuedge_queue_get(q);
+	npuedge_queue_destroy(q);
+	npuedge_queue_usage(q, &ns, &cycles);
+	f->past_ns += ns;
+	f->past_cycles += cycles;
+	npuedge_queue_put(q);
+	return 0;
+}
+
+static int npuedge_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_device *edev = to_npuedge_device(drm);
+	struct drm_npuedge_telemetry telemetry = { };
+	struct drm_npuedge_dev_query *args = data;
+	u32 user_size = args->size;
+	int cookie, ret = 0;
+	const void *info;
+
+	switch (args->type) {
+	case DRM_NPUEDGE_QUERY_CHIP:
+		info = &edev->chip;
+		args->size = sizeof(edev->chip);
+		break;
+	case DRM_NPUEDGE_QUERY_FIRMWARE:
+		info = &edev->fw->info;
+		args->size = sizeof(edev->fw->info);
+		break;
+	case DRM_NPUEDGE_QUERY_TELEMETRY:
+		info = &telemetry;
+		args->size = sizeof(telemetry);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (!args->pointer)
+		return 0;
+
+	if (args->type == DRM_NPUEDGE_QUERY_TELEMETRY) {
+		ret = npuedge_device_awake(edev, &cookie);
+		if (ret)
+			return ret;
+		npuedge_hw_telemetry(edev, &telemetry);
+		npuedge_device_asleep(edev, cookie);
+	}
+	return copy_struct_to_user(u64_to_user_ptr(args->pointer), user_size, info, args->size, NULL);
+}
+
+static int npuedge_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_bo_create *args = data;
+	struct npuedge_vm *vm = NULL;
+	int ret;
+
+	if (args->pad || args->flags & ~(DRM_NPUEDGE_BO_WC | DRM_NPUEDGE_BO_NO_MMAP))
+		return -EINVAL;
+
+	if (args->vm_id) {
+		vm = npuedge_file_get_vm(file->driver_priv, args->vm_id);
+		if (!vm)
+			return -ENOENT;
+	}
+	ret = npuedge_gem_create_with_handle(file, vm, args);
+	npuedge_vm_put(vm);
+	return ret;
+}
+
+static int npuedge_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_bo_mmap_offset *args = data;
+
+	if (args->pad)
+		return -EINVAL;
+	return npuedge_gem_mmap_offset(file, args->handle, &args->offset);
+}
+
+static int npuedge_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_file *f = file->driver_priv;
+	struct drm_npuedge_vm_create *args = data;
+	struct npuedge_vm *vm;
+	int ret;
+
+	if (args->flags)
+		return -EINVAL;
+
+	vm = npuedge_vm_create(f->edev);
+	if (IS_ERR(vm))
+		return PTR_ERR(vm);
+
+	ret = xa_alloc(&f->vms, &args->id, vm, XA_LIMIT(1, NPUEDGE_MAX_VMS), GFP_KERNEL_ACCOUNT);
+	if (ret)
+		npuedge_vm_put(vm);
+	return ret;
+}
+
+static int npuedge_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_file *f = file->driver_priv;
+	struct drm_npuedge_vm_destroy *args = data;
+	struct npuedge_vm *vm;
+
+	if (args->pad)
+		return -EINVAL;
+
+	vm = xa_erase(&f->vms, args->id);
+	npuedge_vm_put(vm);
+	return vm ? 0 : -ENOENT;
+}
+
+/* Operations one by one, copied in pieces so that their number costs no memory. */
+static int npuedge_vm_bind(struct npuedge_vm *vm, struct drm_file *file,
+			   const struct drm_npuedge_array *ops, u32 *applied)
+{
+	void __user *user = u64_to_user_ptr(ops->ptr);
+	struct drm_npuedge_vm_bind_op op;
+	int ret;
+
+	for (*applied = 0; *applied < ops->count; ++*applied) {
+		ret = copy_struct_from_user(&op, sizeof(op),
+					    user + (size_t)*applied * ops->stride, ops->stride);
+		if (ret)
+			return ret;
+		ret = npuedge_vm_bind_op(vm, file, &op);
+		if (ret)
+			return ret;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int npuedge_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_device *edev = to_npuedge_device(drm);
+	struct drm_npuedge_vm_bind *args = data;
+	u32 applied = 0;
+	struct npuedge_vm *vm;
+	int cookie, ret;
+
+	ret = -EINVAL;
+	if (args->flags || !args->ops.count)
+		goto out;
+	ret = npuedge_array_check(&args->ops, offsetofend(struct drm_npuedge_vm_bind_op, bo_offset),
+				  NPUEDGE_MAX_BIND_OPS);
+	if (ret)
+		goto out;
+
+	ret = -ENOENT;
+	vm = npuedge_file_get_vm(file->driver_priv, args->vm_id);
+	if (!vm)
+		goto out;
+
+	ret = npuedge_device_awake(edev, &cookie);
+	if (ret)
+		goto out_put;
+
+	ret = npuedge_vm_bind(vm, file, &args->ops, &applied);
+	npuedge_device_asleep(edev, cookie);
+
+out_put:
+	npuedge_vm_put(vm);
+out:
+	if (ret)
+		args->ops.count = applied;
+	return ret;
+}
+
+static const u32 npuedge_priorities[] = {
+	[DRM_NPUEDGE_PRIORITY_LOW] = NE1_PRIO_LOW,
+	[DRM_NPUEDGE_PRIORITY_NORMAL] = NE1_PRIO_NORMAL,
+	[DRM_NPUEDGE_PRIORITY_HIGH] = NE1_PRIO_HIGH,
+	[DRM_NPUEDGE_PRIORITY_REALTIME] = NE1_PRIO_REALTIME,
+};
+
+static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_device *edev = to_npuedge_device(drm);
+	struct drm_npuedge_queue_create *args = data;
+	struct npuedge_file *f = file->driver_priv;
+	struct npuedge_queue *q;
+	struct npuedge_vm *vm;
+	int cookie, ret;
+
+	if (args->flags || args->priority >= ARRAY_SIZE(npuedge_priorities))
+		return -EINVAL;
+	if (args->priority > DRM_NPUEDGE_PRIORITY_NORMAL && !capable(CAP_SYS_NICE))
+		return -EACCES;
+
+	vm = npuedge_file_get_vm(f, args->vm_id);
+	if (!vm)
+		return -ENOENT;
+
+	ret = npuedge_device_awake(edev, &cookie);
+	if (ret)
+		goto out_put;
+
+	q = npuedge_queue_create(edev, vm, npuedge_priorities[args->priority]);
+	ret = PTR_ERR_OR_ZERO(q);
+	if (!ret) {
+		ret = xa_alloc(&f->queues, &args->id, q, XA_LIMIT(1, NPUEDGE_MAX_QUEUES),
+			       GFP_KERNEL_ACCOUNT);
+		if (ret)
+			npuedge_queue_destroy(q);
+	}
+	npuedge_device_asleep(edev, cookie);
+
+out_put:
+	npuedge_vm_put(vm);
+	return ret;
+}
+
+static int npuedge_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_queue_destroy *args = data;
+
+	if (args->pad)
+		return -EINVAL;
+	return npuedge_file_end_queue(file->driver_priv, args->id);
+}
+
+static int npuedge_ioctl_queue_get_state(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_queue_get_state *args = data;
+	struct npuedge_queue *q;
+	u32 id = args->id;
+
+	q = npuedge_file_get_queue(file->driver_priv, id);
+	if (!q)
+		return -ENOENT;
+
+	npuedge_queue_get_state(q, args);
+	args->id = id;
+	npuedge_queue_put(q);
+	return 0;
+}
+
+static int npuedge_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_device *edev = to_npuedge_device(drm);
+	struct drm_npuedge_submit *args = data;
+	struct npuedge_queue *q;
+	int cookie, ret;
+
+	if (args->flags)
+		return -EINVAL;
+
+	q = npuedge_file_get_queue(file->driver_priv, args->queue_id);
+	if (!q)
+		return -ENOENT;
+
+	ret = -ENODEV;
+	if (npuedge_device_enter(edev, &cookie)) {
+		ret = npuedge_submit(q, file, &args->jobs);
+		npuedge_device_exit(edev, cookie);
+	}
+	npuedge_queue_put(q);
+	return ret;
+}
+
+static const struct drm_ioctl_desc npuedge_ioctls[] = {
+	DRM_IOCTL_DEF_DRV(NPUEDGE_DEV_QUERY, npuedge_ioctl_dev_query, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_CREATE, npuedge_ioctl_bo_create, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_MMAP_OFFSET, npuedge_ioctl_bo_mmap_offset, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_VM_CREATE, npuedge_ioctl_vm_create, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_VM_DESTROY, npuedge_ioctl_vm_destroy, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_VM_BIND, npuedge_ioctl_vm_bind, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_CREATE, npuedge_ioctl_queue_create, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_DESTROY, npuedge_ioctl_queue_destroy, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_GET_STATE, npuedge_ioctl_queue_get_state, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_SUBMIT, npuedge_ioctl_submit, 0),
+};
+
+/* DRM ignores what a caller passes beyond our structure; the uAPI promises that it must be zero. */
+static int npuedge_check_ioctl_tail(unsigned int cmd, unsigned long arg)
+{
+	unsigned int nr = DRM_IOCTL_NR(cmd) - DRM_COMMAND_BASE;
+	size_t known;
+	int ret;
+
+	if (nr >= ARRAY_SIZE(npuedge_ioctls))
+		return 0;
+
+	known = _IOC_SIZE(npuedge_ioctls[nr].cmd);
+	if (_IOC_SIZE(cmd) <= known)
+		return 0;
+
+	ret = check_zeroed_user((void __user *)arg + known, _IOC_SIZE(cmd) - known);
+	if (ret < 0)
+		return ret;
+	return ret ? 0 : -E2BIG;
+}
+
+static long npuedge_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	int ret = npuedge_check_ioctl_tail(cmd, arg);
+
+	return ret ?: drm_ioctl(filp, cmd, arg);
+}
+
+#ifdef CONFIG_COMPAT
+static long npuedge_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	int ret = npuedge_check_ioctl_tail(cmd, (unsigned long)compat_ptr(arg));
+
+	return ret ?: drm_compat_ioctl(filp, cmd, arg);
+}
+#endif
+
+static int npuedge_open(struct drm_device *drm, struct drm_file *file)
+{
+	struct npuedge_file *f;
+
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f)
+		return -ENOMEM;
+
+	f->edev = to_npuedge_device(drm);
+	xa_init_flags(&f->vms, XA_FLAGS_ALLOC1);
+	xa_init_flags(&f->queues, XA_FLAGS_ALLOC1);
+	mutex_init(&f->usage_lock);
+	file->driver_priv = f;
+	return 0;
+}
+
+static void npuedge_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	struct npuedge_file *f = file->driver_priv;
+	struct npuedge_queue *q;
+	struct npuedge_vm *vm;
+	unsigned long id;
+
+	xa_for_each(&f->queues, id, q)
+		npuedge_file_end_queue(f, id);
+	xa_for_each(&f->vms, id, vm)
+		npuedge_vm_put(xa_erase(&f->vms, id));
+
+	xa_destroy(&f->queues);
+	xa_destroy(&f->vms);
+	mutex_destroy(&f->usage_lock);
+	kfree(f);
+}
+
+static void npuedge_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct npuedge_file *f = file->driver_priv;
+	u64 ns, cycles, all_ns, all_cycles;
+	struct npuedge_queue *q;
+	unsigned long id;
+
+	mutex_lock(&f->usage_lock);
+	all_ns = f->past_ns;
+	all_cycles = f->past_cycles;
+	xa_lock(&f->queues);
+	xa_for_each(&f->queues, id, q) {
+		npuedge_queue_usage(q, &ns, &cycles);
+		all_ns += ns;
+		all_cycles += cycles;
+	}
+	xa_unlock(&f->queues);
+	mutex_unlock(&f->usage_lock);
+
+	drm_printf(p, "drm-engine-npu:\t%llu ns\n", all_ns);
+	drm_printf(p, "drm-cycles-npu:\t%llu\n", all_cycles);
+	drm_printf(p, "drm-maxfreq-npu:\t%llu Hz\n", (u64)f->edev->chip.freq_max_khz * 1000);
+	drm_show_memory_stats(p, file);
+}
+
+static const struct file_operations npuedge_fops = {
+	.owner = THIS_MODULE,
+	.open = accel_open,
+	.release = drm_release,
+	.unlocked_ioctl = npuedge_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = npuedge_compat_ioctl,
+#endif
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = drm_gem_mmap,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+/**
+ * DOC: Driver version
+ *
+ * - 1.0: first interface
+ */
+const struct drm_driver npuedge_drm_driver = {
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE | NPUEDGE_COMPAT_FEATURES,
+	.open = npuedge_open,
+	.postclose = npuedge_postclose,
+	.show_fdinfo = npuedge_show_fdinfo,
+	.ioctls = npuedge_ioctls,
+	.num_ioctls = ARRAY_SIZE(npuedge_ioctls),
+	.fops = &npuedge_fops,
+	.name = "npuedge",
+	.desc = "NE1 neural processing unit",
+#ifdef NPUEDGE_HAVE_DRM_DRIVER_DATE
+	.date = "20261129",
+#endif
+	.major = DRM_NPUEDGE_VERSION_MAJOR,
+	.minor = DRM_NPUEDGE_VERSION_MINOR,
+	.gem_create_object = npuedge_gem_create_object,
+	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
+	.debugfs_init = npuedge_debugfs_init,
+};
+
+static int __init npuedge_init(void)
+{
+	int ret;
+
+	ret = npuedge_queue_module_init();
+	if (ret)
+		return ret;
+
+	ret = npuedge_plat_register();
+	if (ret)
+		goto err_queue;
+
+	ret = npuedge_pci_register();
+	if (ret)
+		goto err_plat;
+	return 0;
+
+err_plat:
+	npuedge_plat_unregister();
+err_queue:
+	npuedge_queue_module_exit();
+	return ret;
+}
+module_init(npuedge_init);
+
+static void __exit npuedge_exit(void)
+{
+	npuedge_pci_unregister();
+	npuedge_plat_unregister();
+	npuedge_queue_module_exit();
+}
+module_exit(npuedge_exit);
+
+MODULE_DESCRIPTION("NE1 neural processing unit");
+MODULE_AUTHOR("The npuedge authors");
+MODULE_LICENSE("GPL");
+MODULE_FIRMWARE("npuedge/npuedge-ne1.fw");

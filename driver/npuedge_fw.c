@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Firmware
+ *
+ * The management core runs firmware from its own memory, where the boot ROM copies it after checking
+ * the signature.  The image stays in memory that the device can read, so that a reset needs neither
+ * the file system nor an allocation.
+ *
+ * Firmware and driver share one region at VA 0 of ASID 0: interface structure, message rings, log,
+ * queue table.  Behind it lie the rings and results of the queues, one piece per queue at a fixed
+ * address, allocated when the queue is used for the first time and kept from then on.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/firmware.h>
+#include <linux/iopoll.h>
+#include <linux/overflow.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "ne1_fw_image.h"
+#include "npuedge_compat.h"
+#include "npuedge_fw.h"
+#include "npuedge_hw.h"
+#include "npuedge_mmu.h"
+
+#define NPUEDGE_FW_NAME		"npuedge/npuedge-ne1.fw"
+
+/* Layout of the shared region. */
+#define NPUEDGE_CMD_ENTRIES	64
+#define NPUEDGE_EVT_ENTRIES	256
+#define NPUEDGE_LOG_SIZE	SZ_64K
+#define NPUEDGE_OFF_CMD_CTL	sizeof(struct ne1_fw_if)
+#define NPUEDGE_OFF_EVT_CTL	(NPUEDGE_OFF_CMD_CTL + sizeof(struct ne1_ring_ctl))
+#define NPUEDGE_OFF_LOG_CTL	(NPUEDGE_OFF_EVT_CTL + sizeof(struct ne1_ring_ctl))
+#define NPUEDGE_OFF_CMD		SZ_4K
+#define NPUEDGE_OFF_EVT		(NPUEDGE_OFF_CMD + NPUEDGE_CMD_ENTRIES * sizeof(struct ne1_msg))
+#define NPUEDGE_OFF_QUEUES	(NPUEDGE_OFF_EVT + NPUEDGE_EVT_ENTRIES * sizeof(struct ne1_msg))
+#define NPUEDGE_OFF_LOG		(NPUEDGE_OFF_QUEUES + NE1_MAX_QUEUES * sizeof(struct ne1_fw_queue))
+#define NPUEDGE_SHARED_SIZE	(NPUEDGE_OFF_LOG + NPUEDGE_LOG_SIZE)
+static_assert(NPUEDGE_OFF_LOG_CTL + sizeof(struct ne1_ring_ctl) <= NPUEDGE_OFF_CMD);
+static_assert(NPUEDGE_SHARED_SIZE % NPUEDGE_PAGE == 0);
+
+/* A queue's piece: jobs, then results. */
+#define NPUEDGE_QUEUE_MEM \
+	(NPUEDGE_QUEUE_DEPTH * (sizeof(struct ne1_job) + sizeof(struct ne1_job_result)))
+static_assert(NPUEDGE_QUEUE_MEM % NPUEDGE_PAGE == 0);
+
+#define NPUEDGE_WINDOW_SIZE \
+	(NPUEDGE_SHARED_SIZE + NE1_MAX_QUEUES * NPUEDGE_QUEUE_MEM)
+
+/* Memory that lives as long as the platform device is bound. */
+static int npuedge_fw_alloc(struct npuedge_device *edev, struct npuedge_fw_mem *mem, size_t size)
+{
+	mem->size = ALIGN(size, NPUEDGE_PAGE);
+	mem->cpu = dma_alloc_coherent(edev->dma_dev, mem->size, &mem->dma, GFP_KERNEL);
+	return mem->cpu ? 0 : -ENOMEM;
+}
+
+static void npuedge_fw_free(struct npuedge_device *edev, struct npuedge_fw_mem *mem)
+{
+	if (mem->cpu)
+		dma_free_coherent(edev->dma_dev, mem->size, mem->cpu, mem->dma);
+	mem->cpu = NULL;
+}
+
+static int npuedge_fw_alloc_mapped(struct npuedge_device *edev, struct npuedge_fw_mem *mem, u64 va,
+				   size_t size)
+{
+	struct npuedge_fw *fw = edev->fw;
+	int ret;
+
+	ret = npuedge_fw_alloc(edev, mem, size);
+	if (ret)
+		return ret;
+
+	ret = npuedge_pt_prepare_map(&fw->window, va, mem->dma, mem->size);
+	if (ret) {
+		npuedge_fw_free(edev, mem);
+		return ret;
+	}
+	mem->va = va;
+	npuedge_pt_map(&fw->window, va, mem->dma, mem->size, false);
+	return 0;
+}
+
+/**
+ * npuedge_fw_alloc_queue() - make sure that a queue's ring and results exist
+ * @edev: device
+ * @index: firmware's queue number, taken by the caller
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int npuedge_fw_alloc_queue(struct npuedge_device *edev, u32 index)
+{
+	struct npuedge_fw_mem *mem = &edev->fw->queue[index];
+	u64 va = NPUEDGE_SHARED_SIZE + index * NPUEDGE_QUEUE_MEM;
+
+	guard(mutex)(&edev->fw->window_lock);
+	return mem->cpu ? 0 : npuedge_fw_alloc_mapped(edev, mem, va, NPUEDGE_QUEUE_MEM);
+}
+
+/**
+ * npuedge_fw_queue_entry() - entry of the queue table
+ * @edev: device
+ * @index: firmware's queue number
+ *
+ * Return: the entry in shared memory.
+ */
+struct ne1_fw_queue *npuedge_fw_queue_entry(struct npuedge_device *edev, u32 index)
+{
+	struct ne1_fw_queue *table = edev->fw->shared.cpu + NPUEDGE_OFF_QUEUES;
+
+	return &table[index];
+}
+
+/* What the boot ROM checks too, but its answer would be a number. */
+static int npuedge_fw_check_header(struct npuedge_device *edev, const struct firmware *file)
+{
+	const struct ne1_fw_header *h = (const void *)file->data;
+	struct device *dev = edev->dev;
+	size_t total;
+
+	if (file->size < sizeof(*h) || h->magic != NE1_FW_MAGIC)
+		return dev_err_probe(dev, -EINVAL, "%s is no NE1 firmware\n", NPUEDGE_FW_NAME);
+	if (h->header_size != sizeof(*h))
+		return dev_err_probe(dev, -EINVAL, "firmware header of %u bytes, need %zu\n",
+				     h->header_size, sizeof(*h));
+	if (check_add_overflow(sizeof(*h), h->payload_size, &total) || total > file->size ||
+	    !h->payload_size || h->payload_size > NE1_MC_TCM_SIZE)
+		return dev_err_probe(dev, -EINVAL, "firmware payload of %u bytes, file has %zu\n",
+				     h->payload_size, file->size);
+	if (h->memory_size < h->payload_size || h->memory_size > NE1_MC_TCM_SIZE ||
+	    h->load_addr < NE1_MC_TCM ||
+	    h->load_addr - NE1_MC_TCM > NE1_MC_TCM_SIZE - h->memory_size)
+		return dev_err_probe(dev, -EINVAL, "firmware memory %#x+%#x is outside of TCM\n",
+				     h->load_addr, h->memory_size);
+	if (h->abi_major != NE1_ABI_MAJOR)
+		return dev_err_probe(dev, -EINVAL, "firmware ABI %u.%u, need %u.x\n", h->abi_major,
+				     h->abi_minor, NE1_ABI_MAJOR);
+	return 0;
+}
+
+static void npuedge_fw_set_info(struct npuedge_fw *fw, const struct ne1_fw_header *h)
+{
+	fw->info.version = h->fw_version;
+	fw->info.abi_version = (u32)h->abi_major << 16 | h->abi_minor;
+	static_assert(sizeof(fw->info.build) == sizeof(h->build));
+	memcpy(fw->info.build, h->build, sizeof(h->build));
+	fw->info.build[sizeof(fw->info.build) - 1] = '\0';
+}
+
+static int npuedge_fw_load(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw = edev->fw;
+	const struct firmware *file;
+	int ret;
+
+	ret = request_firmware(&file, NPUEDGE_FW_NAME, edev->dev);
+	if (ret)
+		return dev_err_probe(edev->dev, ret, "cannot load %s\n", NPUEDGE_FW_NAME);
+
+	ret = npuedge_fw_check_header(edev, file);
+	if (ret)
+		goto out_release;
+
+	ret = npuedge_fw_alloc(edev, &fw->image, file->size);
+	if (ret)
+		goto out_release;
+
+	npuedge_fw_set_info(fw, (const void *)file->data);
+	memcpy(fw->image.cpu, file->data, file->size);
+
+out_release:
+	release_firmware(file);
+	return ret;
+}
+
+/* Everything back to what firmware expects at its start. */
+static void npuedge_fw_init_shared(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw = edev->fw;
+	void *base = fw->shared.cpu;
+
+	memset(base, 0, NPUEDGE_OFF_LOG);
+	fw->cmd = (struct npuedge_fw_ring) {
+		.ctl = base + NPUEDGE_OFF_CMD_CTL, .msg = base + NPUEDGE_OFF_CMD,
+		.entries = NPUEDGE_CMD_ENTRIES,
+	};
+	fw->evt = (struct npuedge_fw_ring) {
+		.ctl = base + NPUEDGE_OFF_EVT_CTL, .msg = base + NPUEDGE_OFF_EVT,
+		.entries = NPUEDGE_EVT_ENTRIES,
+	};
+	*fw->iface = (struct ne1_fw_if) {
+		.magic = NE1_FW_IF_MAGIC,
+		.abi_major = NE1_ABI_MAJOR,
+		.abi_minor = NE1_ABI_MINOR,
+		.size = NPUEDGE_WINDOW_SIZE,
+		.cmd_ctl = NPUEDGE_OFF_CMD_CTL,
+		.cmd_ring = NPUEDGE_OFF_CMD,
+		.cmd_entries = NPUEDGE_CMD_ENTRIES,
+		.evt_ctl = NPUEDGE_OFF_EVT_CTL,
+		.evt_ring = NPUEDGE_OFF_EVT,
+		.evt_entries = NPUEDGE_EVT_ENTRIES,
+		.log_ctl = NPUEDGE_OFF_LOG_CTL,
+		.log_ring = NPUEDGE_OFF_LOG,
+		.log_size = NPUEDGE_LOG_SIZE,
+		.queue_table = NPUEDGE_OFF_QUEUES,
+		.queue_count = edev->chip.queue_limit,
+		.log_level = NE1_LOG_INFO,
+	};
+}
+
+static int npuedge_fw_wait_ready(struct npuedge_device *edev)
+{
+	u32 status, state;
+	int ret;
+
+	ret = readl_poll_timeout(edev->regs + NE1_REG_BOOT_STATUS, status,
+				 FIELD_GET(NE1_BOOT_STATE_MASK, status) >= NE1_BOOT_STATE_READY,
+				 5000, edev->timeouts->boot * USEC_PER_MSEC);
+	state = FIELD_GET(NE1_BOOT_STATE_MASK, status);
+	if (ret || state != NE1_BOOT_STATE_READY) {
+		drm_err(&edev->base, "firmware does not start: state %u, error %u\n", state,
+			FIELD_GET(NE1_BOOT_ERROR_MASK, status));
+		return ret ?: -EIO;
+	}
+	return 0;
+}
+
+/**
+ * npuedge_fw_boot() - start the firmware
+ * @edev: device, in reset
+ *
+ * Does not allocate memory.
+ *
+ * Return: 0, -ETIMEDOUT, -EIO if the ROM refuses the image or firmware stopped, -EINVAL if it speaks
+ * another ABI.
+ */
+int npuedge_fw_boot(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw = edev->fw;
+	u16 major;
+	int ret;
+
+	npuedge_fw_init_shared(edev);
+	npuedge_hw_write64(edev, NE1_REG_BOOT_IMG_LO, fw->image.dma);
+	npuedge_write(edev, NE1_REG_BOOT_IMG_SIZE, fw->image.size);
+	npuedge_hw_write64(edev, NE1_REG_FW_PGD_LO, fw->window.root->dma);
+	npuedge_write(edev, NE1_REG_BOOT_CTRL, NE1_BOOT_START);
+
+	ret = npuedge_fw_wait_ready(edev);
+	if (ret)
+		return ret;
+
+	dma_rmb();
+	major = READ_ONCE(fw->iface->fw_abi_major);
+	if (major != NE1_ABI_MAJOR) {
+		drm_err(&edev->base, "firmware runs ABI %u, need %u\n", major, NE1_ABI_MAJOR);
+		return -EINVAL;
+	}
+
+	npuedge_fw_msg_start(edev);
+	return 0;
+}
+
+/**
+ * npuedge_fw_alive() - whether firmware's heart beats
+ * @edev: device
+ *
+ * Sleeps until it does, at most the platform's heartbeat time.  Needs no help of firmware's message
+ * handling and no register.
+ *
+ * Return: true if so.
+ */
+bool npuedge_fw_alive(struct npuedge_device *edev)
+{
+	u32 *heartbeat = &edev->fw->iface->heartbeat;
+	u32 before = READ_ONCE(*heartbeat);
+
+	for (u32 waited = 0; waited < edev->timeouts->heartbeat; waited += NE1_HEARTBEAT_MS / 2) {
+		msleep(NE1_HEARTBEAT_MS / 2);
+		if (READ_ONCE(*heartbeat) != before)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * npuedge_fw_print_log() - print what is left of the firmware's log
+ * @edev: device
+ * @p: where to
+ */
+void npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
+{
+	struct ne1_ring_ctl *ctl = edev->fw->shared.cpu + NPUEDGE_OFF_LOG_CTL;
+	const char *log = edev->fw->shared.cpu + NPUEDGE_OFF_LOG;
+	u32 write = READ_ONCE(ctl->write);
+	u32 len = min_t(u32, write, NPUEDGE_LOG_SIZE);
+	u32 start = (write - len) % NPUEDGE_LOG_SIZE;
+	u32 piece = min(len, NPUEDGE_LOG_SIZE - start);
+
+	dma_rmb();
+	drm_printf(p, "%.*s", piece, log + start);
+	drm_printf(p, "%.*s", len - piece, log);
+}
+
+static void npuedge_fw_fini(struct drm_device *drm, void *arg)
+{
+	struct npuedge_device *edev = to_npuedge_device(drm);
+	struct npuedge_fw *fw = arg;
+
+	npuedge_pt_fini(&fw->window);
+	for (u32 i = 0; i < NE1_MAX_QUEUES; i++)
+		npuedge_fw_free(edev, &fw->queue[i]);
+	npuedge_fw_free(edev, &fw->shared);
+	npuedge_fw_free(edev, &fw->image);
+}
+
+/**
+ * npuedge_fw_init() - load the firmware and make its shared memory
+ * @edev: device
+ *
+ * All of it is released with the DRM device, because queues of open files refer to it.
+ *
+ * Return: 0, -ENOENT if there is no firmware file, -EINVAL if it is none, -ENOMEM.
+ */
+int npuedge_fw_init(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw;
+	int ret;
+
+	fw = drmm_kzalloc(&edev->base, sizeof(*fw), GFP_KERNEL);
+	if (!fw)
+		return -ENOMEM;
+
+	edev->fw = fw;
+	spin_lock_init(&fw->lock);
+	ret = drmm_mutex_init(&edev->base, &fw->window_lock);
+	if (ret)
+		return ret;
+
+	ret = drmm_add_action_or_reset(&edev->base, npuedge_fw_fini, fw);
+	if (ret)
+		return ret;
+
+	ret = npuedge_fw_load(edev);
+	if (ret)
+		return ret;
+
+	ret = npuedge_mmu_init_pgtable(edev, &fw->window);
+	if (ret)
+		return ret;
+
+	ret = npuedge_fw_alloc_mapped(edev, &fw->shared, 0, NPUEDGE_SHARED_SIZE);
+	if (ret)
+		return ret;
+
+	fw->iface = fw->shared.cpu;
+	return 0;
+}

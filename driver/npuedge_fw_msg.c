@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Messages
+ *
+ * A call puts a message into the command ring and sleeps until the event interrupt finds the reply with
+ * the same id.  Several calls may be on their way.  A call that gave up has freed its place, so that a
+ * late reply finds nobody and is dropped; but then firmware's state is not known any more and the caller
+ * asks for a reset, as npuedge_fw_call() tells it to.
+ *
+ * Nothing of the shared memory is trusted: indices are compared with our own copies, a message is copied
+ * before it is looked at.
+ */
+
+#include <drm/drm_print.h>
+
+#include "npuedge_compat.h"
+#include "npuedge_fw.h"
+#include "npuedge_hw.h"
+#include "npuedge_reset.h"
+
+/**
+ * npuedge_fw_msg_start() - messages may be sent
+ * @edev: device with firmware that is READY
+ */
+void npuedge_fw_msg_start(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw = edev->fw;
+
+	spin_lock_irq(&fw->lock);
+	fw->running = true;
+	spin_unlock_irq(&fw->lock);
+}
+
+/**
+ * npuedge_fw_msg_stop() - fail the calls that wait, and all later ones
+ * @edev: device
+ */
+void npuedge_fw_msg_stop(struct npuedge_device *edev)
+{
+	struct npuedge_fw *fw = edev->fw;
+
+	spin_lock_irq(&fw->lock);
+	fw->running = false;
+	spin_unlock_irq(&fw->lock);
+	wake_up_all(&edev->reset.wait);
+}
+
+static struct npuedge_fw_call *npuedge_fw_find_call(struct npuedge_fw *fw, u32 id)
+{
+	for (u32 i = 0; i < NPUEDGE_FW_CALLS; i++) {
+		if (fw->calls[i].id == id)
+			return &fw->calls[i];
+	}
+	return NULL;
+}
+
+/* Put a message into the ring.  Returns its call, NULL if there is no room, or an error. */
+static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
+					       const struct ne1_msg *cmd)
+{
+	struct npuedge_fw *fw = edev->fw;
+	struct npuedge_fw_ring *ring = &fw->cmd;
+	struct npuedge_fw_call *call = NULL;
+	struct ne1_msg *slot;
+
+	spin_lock_irq(&fw->lock);
+	if (!fw->running) {
+		call = ERR_PTR(-ECANCELED);
+		goto out_unlock;
+	}
+	if (ring->index - READ_ONCE(ring->ctl->read) >= ring->entries)
+		goto out_unlock;
+	call = npuedge_fw_find_call(fw, 0);
+	if (!call)
+		goto out_unlock;
+
+	fw->last_id = fw->last_id + 1 ?: 1;
+	*call = (struct npuedge_fw_call) { .id = fw->last_id };
+
+	slot = &ring->msg[ring->index % ring->entries];
+	*slot = *cmd;
+	slot->id = call->id;
+	dma_wmb();
+	WRITE_ONCE(ring->ctl->write, ++ring->index);
+	npuedge_write(edev, NE1_REG_MBOX_DB, 1);
+
+out_unlock:
+	spin_unlock_irq(&fw->lock);
+	return call;
+}
+
+static bool npuedge_fw_call_ended(struct npuedge_device *edev, struct npuedge_fw_call *call)
+{
+	return READ_ONCE(call->done) || !READ_ONCE(edev->fw->running);
+}
+
+static int npuedge_fw_status_to_errno(u16 status)
+{
+	switch (status) {
+	case NE1_MSG_OK:
+		return 0;
+	case NE1_MSG_NO_RESOURCE:
+		return -EBUSY;
+	default:
+		return -EPROTO;
+	}
+}
+
+/**
+ * npuedge_fw_call() - send a message and wait for its reply
+ * @edev: device, awake
+ * @cmd: message; its id is chosen here
+ *
+ * Does not allocate memory.
+ *
+ * Return: 0; -EBUSY if firmware has no room for it; -EPROTO if firmware refuses it; -ECANCELED if
+ * firmware was stopped meanwhile, and with it all its state is gone; -ETIMEDOUT if there was no reply:
+ * the caller must then have the device reset.
+ */
+int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd)
+{
+	long timeout = msecs_to_jiffies(edev->timeouts->message);
+	struct npuedge_fw *fw = edev->fw;
+	struct npuedge_fw_call *call;
+	int ret;
+
+	wait_event_timeout(edev->reset.wait, (call = npuedge_fw_post(edev, cmd)), timeout);
+	if (!call)
+		return -ETIMEDOUT;
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+
+	wait_event_timeout(edev->reset.wait, npuedge_fw_call_ended(edev, call), timeout);
+
+	spin_lock_irq(&fw->lock);
+	if (call->done)
+		ret = npuedge_fw_status_to_errno(call->status);
+	else
+		ret = fw->running ? -ETIMEDOUT : -ECANCELED;
+	*call = (struct npuedge_fw_call) { };
+	spin_unlock_irq(&fw->lock);
+	wake_up_all(&edev->reset.wait);
+
+	if (ret == -ETIMEDOUT)
+		drm_err(&edev->base, "no reply to message %u within %u ms\n", cmd->type,
+			edev->timeouts->message);
+	else if (ret == -EPROTO)
+		drm_err(&edev->base, "firmware refused message %u for %u\n", cmd->type, cmd->queue);
+	return ret;
+}
+
+static void npuedge_fw_handle_reply(struct npuedge_device *edev, const struct ne1_msg *msg)
+{
+	struct npuedge_fw *fw = edev->fw;
+	struct npuedge_fw_call *call = NULL;
+
+	spin_lock_irq(&fw->lock);
+	if (msg->id)
+		call = npuedge_fw_find_call(fw, msg->id);
+	if (call) {
+		call->status = msg->status;
+		WRITE_ONCE(call->done, true);
+	}
+	spin_unlock_irq(&fw->lock);
+
+	if (!call)
+		drm_dbg(&edev->base, "late reply to message id %u\n", msg->id);
+	else
+		wake_up_all(&edev->reset.wait);
+}
+
+static void npuedge_fw_handle_event(struct npuedge_device *edev, const struct ne1_msg *msg)
+{
+	switch (msg->type) {
+	case NE1_EVT_REPLY:
+		npuedge_fw_handle_reply(edev, msg);
+		break;
+	case NE1_EVT_QUEUE_FAULT:
+		/* The job's result says the same, and is read with the job's completion. */
+		drm_dbg(&edev->base, "queue %u: job %llu failed: fault %u command %u va %#llx\n",
+			msg->queue, msg->fault.seqno, msg->fault.fault, msg->fault.cmd,
+			msg->fault.va);
+		break;
+	case NE1_EVT_PANIC:
+		drm_err(&edev->base, "firmware panic: code %#x pc %#x address %#x\n",
+			msg->panic.code, msg->panic.pc, msg->panic.addr);
+		npuedge_reset_schedule(edev);
+		break;
+	default:
+		drm_dbg(&edev->base, "event of unknown type %u\n", msg->type);
+	}
+}
+
+/**
+ * npuedge_fw_handle_events() - take messages from the event ring
+ * @edev: device
+ *
+ * Called by one interrupt thread at a time.
+ */
+void npuedge_fw_handle_events(struct npuedge_device *edev)
+{
+	struct npuedge_fw_ring *ring = &edev->fw->evt;
+	u32 write = READ_ONCE(ring->ctl->write);
+	struct ne1_msg msg;
+
+	if (write - ring->index > ring->entries) {
+		drm_err(&edev->base, "event ring: write index %u is not within %u of %u\n", write,
+			ring->entries, ring->index);
+		npuedge_reset_schedule(edev);
+		return;
+	}
+
+	dma_rmb();
+	while (ring->index != write) {
+		msg = ring->msg[ring->index % ring->entries];
+		/* The slot is free once firmware sees the index. */
+		dma_mb();
+		WRITE_ONCE(ring->ctl->read, ++ring->index);
+		npuedge_fw_handle_event(edev, &msg);
+	}
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Jobs
+ *
+ * A job exists from the submit call until its scheduler has freed it and it is out of the ring.  All that
+ * it needs is allocated at submit, so that running it writes one slot, one index and one doorbell.  It
+ * keeps the device awake and its queue alive.
+ *
+ * Every job passes run_job: a job that must not run any more gets its error there.  That way nothing but
+ * the scheduler ever takes jobs off its lists.
+ */
+
+#include <linux/pm_runtime.h>
+
+#include "npuedge_compat.h"
+#include "npuedge_hw.h"
+#include "npuedge_job.h"
+#include "npuedge_queue.h"
+#include "npuedge_reset.h"
+#include "npuedge_trace.h"
+
+static const char *npuedge_fence_driver_name(struct dma_fence *fence)
+{
+	return "npuedge";
+}
+
+static const char *npuedge_fence_timeline_name(struct dma_fence *fence)
+{
+	return "queue";
+}
+
+static const struct dma_fence_ops npuedge_fence_ops = {
+	.get_driver_name = npuedge_fence_driver_name,
+	.get_timeline_name = npuedge_fence_timeline_name,
+};
+
+static void npuedge_job_release(struct kref *ref)
+{
+	struct npuedge_job *job = container_of(ref, struct npuedge_job, ref);
+	struct device *dev = job->queue->edev->dev;
+
+	if (job->done_valid)
+		dma_fence_put(job->done);
+	else
+		kfree(job->done);
+
+	if (job->awake) {
+		pm_runtime_mark_last_busy(dev);
+		pm_runtime_put_autosuspend(dev);
+	}
+	npuedge_queue_put(job->queue);
+	kfree(job);
+}
+
+/**
+ * npuedge_job_put() - drop a reference
+ * @job: job; any context
+ */
+void npuedge_job_put(struct npuedge_job *job)
+{
+	kref_put(&job->ref, npuedge_job_release);
+}
+
+/**
+ * npuedge_job_abort() - give up a job that was not armed
+ * @job: job
+ */
+void npuedge_job_abort(struct npuedge_job *job)
+{
+	drm_sched_job_cleanup(&job->base);
+	npuedge_job_put(job);
+}
+
+/**
+ * npuedge_job_create() - make a job with everything it needs to run
+ * @q: queue
+ * @client_id: DRM client, for the scheduler's traces
+ *
+ * The device is awake until the job ends.
+ *
+ * Return: the job, or an error pointer.
+ */
+struct npuedge_job *npuedge_job_create(struct npuedge_queue *q, u64 client_id)
+{
+	struct npuedge_job *job;
+	int ret;
+
+	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+
+	kref_init(&job->ref);
+	INIT_LIST_HEAD(&job->node);
+	job->queue = npuedge_queue_get(q);
+
+	job->done = kzalloc(sizeof(*job->done), GFP_KERNEL_ACCOUNT);
+	if (!job->done) {
+		ret = -ENOMEM;
+		goto err_put;
+	}
+
+	ret = pm_runtime_resume_and_get(q->edev->dev);
+	if (ret)
+		goto err_put;
+	job->awake = true;
+
+	ret = drm_sched_job_init(&job->base, &q->entity, 1, q, client_id);
+	if (ret)
+		goto err_put;
+	return job;
+
+err_put:
+	npuedge_job_put(job);
+	return ERR_PTR(ret);
+}
+
+/**
+ * npuedge_job_post() - put a job into its queue's ring
+ * @job: job on the queue's list of jobs in flight; the queue is online and locked
+ *
+ * The scheduler's credits guarantee a free slot.  The caller rings the doorbell.
+ */
+void npuedge_job_post(struct npuedge_job *job)
+{
+	struct npuedge_queue *q = job->queue;
+
+	lockdep_assert_held(&q->lock);
+
+	job->desc.seqno = ++q->hw_seqno;
+	job->position = q->tail;
+	job->posted = ktime_get();
+	job->done_jobs = atomic_read(&q->edev->reset.done_jobs);
+	q->ring[q->tail % NPUEDGE_QUEUE_DEPTH] = job->desc;
+	dma_wmb();
+	WRITE_ONCE(q->hw->tail, ++q->tail);
+}
+
+/* Whether the job may not run any more, and why; counts it in any case. */
+static int npuedge_job_refused(struct npuedge_queue *q)
+{
+	q->started++;
+
+	switch (q->state.state) {
+	case DRM_NPUEDGE_QUEUE_LOST:
+		return -ENODEV;
+	case DRM_NPUEDGE_QUEUE_GUILTY:
+		return -ECANCELED;
+	default:
+		return q->closed || !q->online || q->started <= q->cancel_until ? -ECANCELED : 0;
+	}
+}
+
+static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
+{
+	struct npuedge_job *job = to_npuedge_job(base);
+	struct npuedge_queue *q = job->queue;
+	struct dma_fence *fence;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&q->lock, flags);
+	ret = npuedge_job_refused(q);
+	if (ret) {
+		spin_unlock_irqrestore(&q->lock, flags);
+		return ERR_PTR(ret);
+	}
+
+	dma_fence_init(job->done, &npuedge_fence_ops, &q->lock, q->fence_context,
+		       ++q->fence_seqno);
+	job->done_valid = true;
+	job->number = q->started;
+	fence = dma_fence_get(job->done);
+
+	kref_get(&job->ref);
+	list_add_tail(&job->node, &q->inflight);
+	npuedge_job_post(job);
+	/* Within the lock: a reset takes registers away only after it has set the queue offline. */
+	npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+	trace_npuedge_job_run(job, q->started, 0);
+	spin_unlock_irqrestore(&q->lock, flags);
+
+	return fence;
+}
+
+static void npuedge_job_free(struct drm_sched_job *base)
+{
+	struct npuedge_job *job = to_npuedge_job(base);
+	struct dma_fence *parent = base->s_fence->parent;
+
+	/*
+	 * Others may keep the scheduler's fence for long after this module is gone, and with it a
+	 * reference to ours, whose operations are in the module.
+	 */
+	base->s_fence->parent = NULL;
+	dma_fence_put(parent);
+
+	drm_sched_job_cleanup(base);
+	npuedge_job_put(job);
+}
+
+static enum drm_gpu_sched_stat npuedge_job_timedout(struct drm_sched_job *base)
+{
+	drm_sched_wqueue_stop(base->sched);
+	npuedge_reset_job_timedout(to_npuedge_job(base));
+	return npuedge_sched_resume_no_hang(base);
+}
+
+const struct drm_sched_backend_ops npuedge_sched_ops = {
+	.run_job = npuedge_job_run,
+	.free_job = npuedge_job_free,
+	.timedout_job = npuedge_job_timedout,
+};

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: MMU
+ *
+ * Feeds page tables with coherent memory and with the segments of buffers, and empties the device's
+ * TLB.  The MMU never caches an entry that is not present, so mapping into a hole needs no
+ * invalidation; everything else does, before the memory that was mapped may be used otherwise.
+ */
+
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+#include <linux/scatterlist.h>
+
+#include <drm/drm_print.h>
+
+#include "npuedge_hw.h"
+#include "npuedge_mmu.h"
+#include "npuedge_pgtable.h"
+#include "npuedge_reset.h"
+
+static int npuedge_mmu_alloc_table(void *cookie, struct npuedge_pt_table *table)
+{
+	struct npuedge_device *edev = cookie;
+	dma_addr_t dma;
+
+	table->entries = dma_alloc_coherent(edev->dma_dev, NPUEDGE_PAGE, &dma, GFP_KERNEL_ACCOUNT);
+	if (!table->entries)
+		return -ENOMEM;
+
+	table->dma = dma;
+	return 0;
+}
+
+static void npuedge_mmu_free_table(void *cookie, struct npuedge_pt_table *table)
+{
+	struct npuedge_device *edev = cookie;
+
+	dma_free_coherent(edev->dma_dev, NPUEDGE_PAGE, table->entries, table->dma);
+}
+
+static const struct npuedge_pt_ops npuedge_mmu_pt_ops = {
+	.alloc = npuedge_mmu_alloc_table,
+	.free = npuedge_mmu_free_table,
+};
+
+/**
+ * npuedge_mmu_init_pgtable() - make page tables that the device can walk
+ * @edev: device; outlives @pt
+ * @pt: page tables, ended by npuedge_pt_fini()
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int npuedge_mmu_init_pgtable(struct npuedge_device *edev, struct npuedge_pgtable *pt)
+{
+	return npuedge_pt_init(pt, &npuedge_mmu_pt_ops, edev);
+}
+
+/**
+ * struct npuedge_mmu_cursor - walks the contiguous segments of a part of a buffer
+ */
+struct npuedge_mmu_cursor {
+	/** @sg: scatter list entry of the next segment */
+	struct scatterlist *sg;
+	/** @nents: entries left, @sg included */
+	unsigned int nents;
+	/** @skip: bytes of @sg that were passed */
+	u64 skip;
+	/** @left: bytes left of the part */
+	u64 left;
+};
+
+static void npuedge_mmu_cursor_init(struct npuedge_mmu_cursor *cur, struct sg_table *sgt,
+				    u64 offset, u64 len)
+{
+	*cur = (struct npuedge_mmu_cursor) {
+		.sg = sgt->sgl, .nents = sgt->nents, .skip = offset, .left = len,
+	};
+}
+
+/* The next segment; entries that follow each other in bus addresses are one. */
+static u64 npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, u64 *dma)
+{
+	u64 len = 0, piece;
+
+	while (cur->left && cur->nents) {
+		if (cur->skip >= sg_dma_len(cur->sg)) {
+			cur->skip -= sg_dma_len(cur->sg);
+			cur->sg = sg_next(cur->sg);
+			cur->nents--;
+			continue;
+		}
+
+		if (!len)
+			*dma = sg_dma_address(cur->sg) + cur->skip;
+		else if (*dma + len != sg_dma_address(cur->sg) + cur->skip)
+			break;
+
+		piece = min(cur->left, sg_dma_len(cur->sg) - cur->skip);
+		len += piece;
+		cur->skip += piece;
+		cur->left -= piece;
+	}
+	return len;
+}
+
+/**
+ * npuedge_mmu_prepare_map() - make the tables for mapping a part of a buffer
+ * @pt: page tables
+ * @va: first address, multiple of 4096
+ * @sgt: buffer, mapped for DMA
+ * @offset: first byte, multiple of 4096
+ * @len: bytes, multiple of 4096
+ *
+ * Return: 0, -ENOMEM, or -EINVAL if the buffer's segments are no multiples of 4096 or it is too short.
+ */
+int npuedge_mmu_prepare_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset,
+			    u64 len)
+{
+	struct npuedge_mmu_cursor cur;
+	u64 dma, size;
+	int ret;
+
+	npuedge_mmu_cursor_init(&cur, sgt, offset, len);
+	while (cur.left) {
+		size = npuedge_mmu_cursor_next(&cur, &dma);
+		if (!size || (dma | size) & (NPUEDGE_PAGE - 1))
+			return -EINVAL;
+
+		ret = npuedge_pt_prepare_map(pt, va, dma, size);
+		if (ret)
+			return ret;
+		va += size;
+	}
+	return 0;
+}
+
+/**
+ * npuedge_mmu_map() - map a part of a buffer into an empty range
+ * @pt: page tables; npuedge_mmu_prepare_map() succeeded with the same arguments
+ * @va: first address, multiple of 4096
+ * @sgt: buffer, mapped for DMA
+ * @offset: first byte, multiple of 4096
+ * @len: bytes, multiple of 4096
+ * @readonly: device writes fault
+ */
+void npuedge_mmu_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset, u64 len,
+		     bool readonly)
+{
+	struct npuedge_mmu_cursor cur;
+	u64 dma, size;
+
+	npuedge_mmu_cursor_init(&cur, sgt, offset, len);
+	while (cur.left) {
+		size = npuedge_mmu_cursor_next(&cur, &dma);
+		npuedge_pt_map(pt, va, dma, size, readonly);
+		va += size;
+	}
+}
+
+static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
+{
+	u32 value;
+	int ret;
+
+	mutex_lock(&edev->tlb_lock);
+	npuedge_write(edev, NE1_REG_MMU_TLB_INV, 1);
+	ret = readl_poll_timeout(edev->regs + NE1_REG_MMU_TLB_INV, value,
+				 !(value & NE1_TLB_INV_BUSY), 10,
+				 edev->timeouts->tlb * USEC_PER_MSEC);
+	mutex_unlock(&edev->tlb_lock);
+	return ret;
+}
+
+/**
+ * npuedge_mmu_invalidate() - drop all cached translations
+ * @edev: device, entered and awake; the caller holds no lock that a reset takes
+ *
+ * When it returns, no access of the device uses an entry that was changed before the call: a device
+ * that does not confirm that is reset.
+ */
+void npuedge_mmu_invalidate(struct npuedge_device *edev)
+{
+	if (!npuedge_mmu_try_invalidate(edev))
+		return;
+
+	drm_err(&edev->base, "TLB invalidation took longer than %u ms\n", edev->timeouts->tlb);
+	npuedge_reset_schedule(edev);
+	npuedge_reset_wait(edev);
+}
+
+/**
+ * npuedge_mmu_report_fault() - log the recorded translation fault and record the next
+ * @edev: device
+ *
+ * The job that faulted learns of it from its result.
+ */
+void npuedge_mmu_report_fault(struct npuedge_device *edev)
+{
+	u32 fault = npuedge_read(edev, NE1_REG_MMU_FAULT);
+	u64 va;
+
+	if (!(fault & NE1_MMU_FAULT_VALID))
+		return;
+
+	va = npuedge_hw_read64(edev, NE1_REG_MMU_FAULT_VA_LO);
+	npuedge_write(edev, NE1_REG_MMU_FAULT_CLEAR, 1);
+
+	drm_dbg(&edev->base, "MMU fault: asid %u unit %u %s va %#llx code %u\n",
+		FIELD_GET(NE1_MMU_FAULT_ASID, fault), FIELD_GET(NE1_MMU_FAULT_UNIT, fault),
+		fault & NE1_MMU_FAULT_WRITE ? "write" : "read", va,
+		FIELD_GET(NE1_MMU_FAULT_CODE, fault));
+}

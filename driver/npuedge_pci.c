@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: PCI Express glue
+ *
+ * Makes the platform device that npuedge_plat.c binds to: BAR 0 as its registers, four MSI-X vectors or
+ * one MSI as its interrupts.  Nothing else of the driver knows of PCI.
+ */
+
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
+
+#include "ne1_regs.h"
+#include "npuedge_plat.h"
+
+static const char * const npuedge_pci_irq_names[NE1_MSIX_VECTORS] = {
+	"queue", "event", "mmu", "fatal"
+};
+
+static void npuedge_pci_free_vectors(void *pdev)
+{
+	pci_free_irq_vectors(pdev);
+}
+
+/* Four vectors, or one; the number of vectors, or an error. */
+static int npuedge_pci_alloc_vectors(struct pci_dev *pdev)
+{
+	int count, ret;
+
+	count = pci_alloc_irq_vectors(pdev, NE1_MSIX_VECTORS, NE1_MSIX_VECTORS, PCI_IRQ_MSIX);
+	if (count < 0)
+		count = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI);
+	if (count < 0)
+		return dev_err_probe(&pdev->dev, count, "no interrupt vectors\n");
+
+	ret = devm_add_action_or_reset(&pdev->dev, npuedge_pci_free_vectors, pdev);
+	return ret ?: count;
+}
+
+static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
+{
+	struct resource res[1 + NE1_MSIX_VECTORS] = {
+		DEFINE_RES_MEM_NAMED(pci_resource_start(pdev, 0), pci_resource_len(pdev, 0), "regs"),
+	};
+	const struct platform_device_info info = {
+		.parent = &pdev->dev,
+		.name = NPUEDGE_PCI_CHILD,
+		.id = PLATFORM_DEVID_AUTO,
+		.res = res,
+		.num_res = 1 + vectors,
+	};
+	struct platform_device *child;
+
+	for (int i = 0; i < vectors; i++) {
+		const char *name = vectors > 1 ? npuedge_pci_irq_names[i] : "all";
+
+		res[1 + i] = (struct resource)DEFINE_RES_IRQ_NAMED(pci_irq_vector(pdev, i), name);
+	}
+
+	child = platform_device_register_full(&info);
+	if (IS_ERR(child))
+		return dev_err_probe(&pdev->dev, PTR_ERR(child), "cannot add platform device\n");
+
+	pci_set_drvdata(pdev, child);
+	return 0;
+}
+
+static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	int ret;
+
+	ret = pcim_enable_device(pdev);
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "cannot enable\n");
+
+	if (pci_resource_len(pdev, 0) < NE1_BAR_SIZE)
+		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 of %llu bytes, need %u\n",
+				     (u64)pci_resource_len(pdev, 0), NE1_BAR_SIZE);
+
+	pci_set_master(pdev);
+	ret = npuedge_pci_alloc_vectors(pdev);
+	if (ret < 0)
+		return ret;
+
+	return npuedge_pci_add_child(pdev, ret);
+}
+
+static void npuedge_pci_remove(struct pci_dev *pdev)
+{
+	platform_device_unregister(pci_get_drvdata(pdev));
+}
+
+static const struct pci_device_id npuedge_pci_ids[] = {
+	{ PCI_DEVICE(NE1_PCI_VENDOR, NE1_PCI_DEVICE) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, npuedge_pci_ids);
+
+static struct pci_driver npuedge_pci_driver = {
+	.name = "npuedge-pci",
+	.id_table = npuedge_pci_ids,
+	.probe = npuedge_pci_probe,
+	.remove = npuedge_pci_remove,
+};
+
+/**
+ * npuedge_pci_register() - register the PCI driver
+ *
+ * Return: 0 or a negative errno.
+ */
+int npuedge_pci_register(void)
+{
+	return pci_register_driver(&npuedge_pci_driver);
+}
+
+/**
+ * npuedge_pci_unregister() - unregister the PCI driver
+ */
+void npuedge_pci_unregister(void)
+{
+	pci_unregister_driver(&npuedge_pci_driver);
+}

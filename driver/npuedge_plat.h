@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NPUEDGE_PLAT_H
+#define NPUEDGE_PLAT_H
+
+#include <linux/kconfig.h>
+
+/** NPUEDGE_PCI_CHILD - name of the platform device that the PCI function makes */
+#define NPUEDGE_PCI_CHILD	"npuedge-pci-ne1"
+
+int npuedge_plat_register(void);
+void npuedge_plat_unregister(void);
+
+#if IS_ENABLED(CONFIG_PCI)
+int npuedge_pci_register(void);
+void npuedge_pci_unregister(void);
+#else
+static inline int npuedge_pci_register(void)
+{
+	return 0;
+}
+
+static inline void npuedge_pci_unregister(void)
+{
+}
+#endif
+
+#endif

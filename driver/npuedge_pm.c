@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Power management
+ *
+ * Runtime suspend silences the device: it keeps its power, and firmware its state, so that the first job
+ * after a pause pays two register writes.  Every job keeps the device awake from submit to its end.
+ *
+ * System sleep takes the power away.  Running jobs may end before, the others stay in their rings; on
+ * resume firmware is booted and gets all queues again.
+ */
+
+#include <linux/pm_runtime.h>
+
+#include "npuedge_device.h"
+#include "npuedge_irq.h"
+#include "npuedge_pm.h"
+#include "npuedge_reset.h"
+
+#define NPUEDGE_AUTOSUSPEND_MS	100
+
+static int npuedge_pm_runtime_suspend(struct device *dev)
+{
+	npuedge_irq_disable(dev_get_drvdata(dev));
+	return 0;
+}
+
+static int npuedge_pm_runtime_resume(struct device *dev)
+{
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+
+	if (!READ_ONCE(edev->lost))
+		npuedge_irq_enable(edev);
+	return 0;
+}
+
+static int npuedge_pm_suspend(struct device *dev)
+{
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+	int ret;
+
+	ret = pm_runtime_resume_and_get(dev);
+	if (ret || READ_ONCE(edev->lost))
+		return ret;
+
+	ret = npuedge_reset_suspend(edev);
+	if (ret)
+		pm_runtime_put(dev);
+	return ret;
+}
+
+static int npuedge_pm_resume(struct device *dev)
+{
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+	int ret = 0;
+
+	if (!READ_ONCE(edev->lost))
+		ret = npuedge_reset_resume(edev);
+	pm_runtime_mark_last_busy(dev);
+	pm_runtime_put_autosuspend(dev);
+	return ret;
+}
+
+const struct dev_pm_ops npuedge_pm_ops = {
+	SYSTEM_SLEEP_PM_OPS(npuedge_pm_suspend, npuedge_pm_resume)
+	RUNTIME_PM_OPS(npuedge_pm_runtime_suspend, npuedge_pm_runtime_resume, NULL)
+};
+
+/**
+ * npuedge_pm_init() - begin runtime power management
+ * @edev: device that runs
+ *
+ * On success the device has one usage, which the caller drops when it has registered the device.
+ *
+ * Return: 0 or a negative errno.
+ */
+int npuedge_pm_init(struct npuedge_device *edev)
+{
+	pm_runtime_get_noresume(edev->dev);
+	pm_runtime_set_active(edev->dev);
+	pm_runtime_set_autosuspend_delay(edev->dev, NPUEDGE_AUTOSUSPEND_MS);
+	pm_runtime_use_autosuspend(edev->dev);
+	return devm_pm_runtime_enable(edev->dev);
+}

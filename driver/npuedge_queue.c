@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Queues
+ *
+ * A queue has a scheduler and an entity of its own, which order its jobs and wait for their dependencies,
+ * and a ring that firmware takes jobs from.  Completion is a number in shared memory: all jobs up to it
+ * have ended, and their results can be read.
+ *
+ * A queue that firmware knows is on the device's list, which keeps it alive.  Destroying a queue tells
+ * firmware to stop, cancels what has not ended and takes it off the list; jobs that still wait for
+ * dependencies are cancelled one by one as their turn comes, and the last of them frees the queue.
+ * That happens in a worker, because a scheduler cannot be freed by its own.
+ *
+ * A queue whose job faulted or hung is guilty: it runs nothing any more.
+ */
+
+#include <linux/module.h>
+
+#include <drm/drm_print.h>
+
+#include "npuedge_compat.h"
+#include "npuedge_fw.h"
+#include "npuedge_hw.h"
+#include "npuedge_job.h"
+#include "npuedge_queue.h"
+#include "npuedge_reset.h"
+#include "npuedge_trace.h"
+#include "npuedge_vm.h"
+
+/* Frees queues; outlives every device, and is drained before the module goes. */
+static struct workqueue_struct *npuedge_release_wq;
+
+/**
+ * npuedge_queue_module_init() - make what all devices share
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int npuedge_queue_module_init(void)
+{
+	npuedge_release_wq = alloc_workqueue("npuedge-release", WQ_UNBOUND, 0);
+	return npuedge_release_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * npuedge_queue_module_exit() - free what all devices share
+ */
+void npuedge_queue_module_exit(void)
+{
+	destroy_workqueue(npuedge_release_wq);
+}
+
+static void npuedge_queue_release_work(struct work_struct *work)
+{
+	struct npuedge_queue *q = container_of(work, struct npuedge_queue, release_work);
+	struct npuedge_device *edev = q->edev;
+
+	drm_sched_entity_fini(&q->entity);
+	drm_sched_fini(&q->sched);
+	npuedge_vm_put(q->vm);
+	mutex_destroy(&q->hw_lock);
+	/* Who reads a fence's timeline name, which is in q->sched, does so under RCU. */
+	kfree_rcu_mightsleep(q);
+
+	drm_dev_put(&edev->base);
+	module_put(THIS_MODULE);
+}
+
+static void npuedge_queue_release(struct kref *ref)
+{
+	struct npuedge_queue *q = container_of(ref, struct npuedge_queue, ref);
+
+	queue_work(npuedge_release_wq, &q->release_work);
+}
+
+/**
+ * npuedge_queue_get() - take a reference
+ * @q: queue
+ *
+ * Return: @q.
+ */
+struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q)
+{
+	kref_get(&q->ref);
+	return q;
+}
+
+/**
+ * npuedge_queue_put() - drop a reference
+ * @q: queue, or NULL; any context
+ */
+void npuedge_queue_put(struct npuedge_queue *q)
+{
+	if (q)
+		kref_put(&q->ref, npuedge_queue_release);
+}
+
+static int npuedge_queue_take_index(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+	u32 limit = edev->chip.queue_limit;
+
+	mutex_lock(&edev->queues.lock);
+	q->index = find_first_zero_bit(edev->queues.used, limit);
+	if (q->index < limit)
+		__set_bit(q->index, edev->queues.used);
+	mutex_unlock(&edev->queues.lock);
+
+	return q->index < limit ? 0 : -EBUSY;
+}
+
+static void npuedge_queue_give_index(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+
+	mutex_lock(&edev->queues.lock);
+	__clear_bit(q->index, edev->queues.used);
+	mutex_unlock(&edev->queues.lock);
+}
+
+/* Put it on the device's list, which takes a reference. */
+static void npuedge_queue_list(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+
+	mutex_lock(&edev->queues.lock);
+	list_add_tail(&npuedge_queue_get(q)->node, &edev->queues.list);
+	mutex_unlock(&edev->queues.lock);
+}
+
+static void npuedge_queue_add_past(struct npuedge_queue *q)
+{
+	lockdep_assert_held(&q->lock);
+
+	q->past_ns += READ_ONCE(q->hw->busy_ns);
+	q->past_cycles += READ_ONCE(q->hw->busy_cycles);
+}
+
+/* Firmware does not know the queue any more: its index and shared memory are free. */
+static void npuedge_queue_unlist(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+
+	lockdep_assert_held(&edev->reset.lock);
+
+	spin_lock_irq(&q->lock);
+	if (q->hw)
+		npuedge_queue_add_past(q);
+	q->hw = NULL;
+	q->online = false;
+	spin_unlock_irq(&q->lock);
+
+	mutex_lock(&edev->queues.lock);
+	if (!list_empty(&q->node)) {
+		list_del_init(&q->node);
+		__clear_bit(q->index, edev->queues.used);
+		npuedge_queue_put(q);
+	}
+	mutex_unlock(&edev->queues.lock);
+}
+
+static int npuedge_queue_call(struct npuedge_queue *q, u16 type)
+{
+	const struct ne1_msg msg = { .type = type, .queue = q->index };
+
+	lockdep_assert_held(&q->hw_lock);
+
+	return npuedge_fw_call(q->edev, &msg);
+}
+
+/* Tell firmware of the queue; its ring is empty afterwards. */
+static int npuedge_queue_hw_create(struct npuedge_queue *q)
+{
+	struct npuedge_fw_mem *mem = &q->edev->fw->queue[q->index];
+	struct ne1_msg msg = {
+		.type = NE1_CMD_QUEUE_CREATE,
+		.queue = q->index,
+		.create = {
+			.pgd = q->vm->pt.root->dma,
+			.vm_id = q->vm->id,
+			.priority = q->priority,
+			.ring = mem->va,
+			.results = mem->va + NPUEDGE_QUEUE_DEPTH * sizeof(struct ne1_job),
+			.entries = NPUEDGE_QUEUE_DEPTH,
+		},
+	};
+	int ret;
+
+	lockdep_assert_held(&q->edev->reset.lock);
+
+	spin_lock_irq(&q->lock);
+	q->ring = mem->cpu;
+	q->results = mem->cpu + NPUEDGE_QUEUE_DEPTH * sizeof(struct ne1_job);
+	q->hw = npuedge_fw_queue_entry(q->edev, q->index);
+	memset(q->hw, 0, sizeof(*q->hw));
+	q->tail = 0;
+	q->hw_seqno = 0;
+	spin_unlock_irq(&q->lock);
+
+	WRITE_ONCE(q->vm->known, true);
+	mutex_lock(&q->hw_lock);
+	ret = npuedge_fw_call(q->edev, &msg);
+	q->hw_known = !ret;
+	mutex_unlock(&q->hw_lock);
+	return ret;
+}
+
+/*
+ * Have firmware stop the queue and, if @destroy, forget it.  Afterwards no job of it runs.
+ * @error is how the job ends that is interrupted.
+ */
+static int npuedge_queue_hw_stop(struct npuedge_queue *q, int error, bool destroy)
+{
+	bool busy;
+	int ret = 0;
+
+	mutex_lock(&q->hw_lock);
+	if (!q->hw_known)
+		goto out_unlock;
+
+	spin_lock_irq(&q->lock);
+	q->online = false;
+	q->stop_error = error;
+	busy = !list_empty(&q->inflight);
+	spin_unlock_irq(&q->lock);
+
+	if (busy)
+		ret = npuedge_queue_call(q, NE1_CMD_QUEUE_RESET);
+	if (!ret && destroy) {
+		ret = npuedge_queue_call(q, NE1_CMD_QUEUE_DESTROY);
+		q->hw_known = ret;
+	}
+
+out_unlock:
+	mutex_unlock(&q->hw_lock);
+	return ret;
+}
+
+/* End a job: @error on its fence. */
+static void npuedge_queue_end_job(struct npuedge_queue *q, struct npuedge_job *job, int error)
+{
+	lockdep_assert_held(&q->lock);
+
+	trace_npuedge_job_done(job, job->number, error);
+	list_del_init(&job->node);
+	if (error)
+		dma_fence_set_error(job->done, error);
+	dma_fence_signal_locked(job->done);
+	npuedge_job_put(job);
+}
+
+/* Cancel what is in flight: the oldest job with @first, those behind it with @error. */
+static void npuedge_queue_cancel(struct npuedge_queue *q, int first, int error)
+{
+	struct npuedge_job *job, *tmp;
+
+	lockdep_assert_held(&q->lock);
+
+	list_for_each_entry_safe(job, tmp, &q->inflight, node) {
+		npuedge_queue_end_job(q, job, first);
+		first = error;
+	}
+}
+
+static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
+				const struct ne1_job_result *result)
+{
+	lockdep_assert_held(&q->lock);
+
+	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
+		return;
+
+	q->state.state = DRM_NPUEDGE_QUEUE_GUILTY;
+	q->state.reason = reason;
+	q->state.fault = result->fault;
+	q->state.fault_va = result->va;
+	q->state.fault_cmd = result->cmd;
+	q->state.fault_info = result->info;
+	drm_dbg(&q->edev->base, "queue %u is guilty: reason %u job %llu fault %u command %u va %#llx\n",
+		q->index, reason, q->state.fault_job, result->fault, result->cmd, result->va);
+}
+
+/* What a result means for the job's fence, and for the queue. */
+static int npuedge_queue_judge_result(struct npuedge_queue *q, struct npuedge_job *job,
+				      const struct ne1_job_result *result)
+{
+	if (result->fault == NE1_FAULT_NONE && result->seqno == job->desc.seqno)
+		return 0;
+
+	q->state.fault_job = q->state.fault_job ?: job->number;
+	if (result->fault == NE1_FAULT_STOPPED && q->stop_error) {
+		if (q->stop_error == -ETIME)
+			npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, result);
+		return q->stop_error;
+	}
+	npuedge_queue_blame(q, DRM_NPUEDGE_REASON_FAULT, result);
+	return -EIO;
+}
+
+static void npuedge_queue_process_locked(struct npuedge_queue *q)
+{
+	struct npuedge_job *job, *tmp;
+	struct ne1_job_result result;
+	u64 done;
+	int ret;
+
+	done = READ_ONCE(q->hw->done_seqno);
+	dma_rmb();
+	list_for_each_entry_safe(job, tmp, &q->inflight, node) {
+		if (job->desc.seqno > done)
+			break;
+
+		result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
+		ret = npuedge_queue_judge_result(q, job, &result);
+		npuedge_queue_end_job(q, job, ret);
+		atomic_inc(&q->edev->reset.done_jobs);
+	}
+
+	/* Firmware takes no further job from a queue that faulted. */
+	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
+		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
+}
+
+/**
+ * npuedge_queue_process() - end the jobs that the device has ended
+ * @q: queue
+ */
+void npuedge_queue_process(struct npuedge_queue *q)
+{
+	bool cookie = dma_fence_begin_signalling();
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->lock, flags);
+	if (q->hw && !list_empty(&q->inflight))
+		npuedge_queue_process_locked(q);
+	spin_unlock_irqrestore(&q->lock, flags);
+	dma_fence_end_signalling(cookie);
+}
+
+/**
+ * npuedge_queues_process() - end the jobs of all queues that the device has ended
+ * @edev: device
+ */
+void npuedge_queues_process(struct npuedge_device *edev)
+{
+	bool cookie = dma_fence_begin_signalling();
+	struct npuedge_queue *q;
+
+	mutex_lock(&edev->queues.lock);
+	list_for_each_entry(q, &edev->queues.list, node)
+		npuedge_queue_process(q);
+	mutex_unlock(&edev->queues.lock);
+	dma_fence_end_signalling(cookie);
+}
+
+static int npuedge_queue_init(struct npuedge_queue *q)
+{
+	struct drm_gpu_scheduler *sched = &q->sched;
+	const struct drm_sched_init_args args = {
+		.ops = &npuedge_sched_ops,
+		.timeout_wq = q->edev->reset.wq,
+		.num_rqs = 1,
+		.credit_limit = NPUEDGE_QUEUE_DEPTH,
+		.timeout = msecs_to_jiffies(READ_ONCE(q->edev->job_timeout_ms)),
+		.name = "npuedge",
+		.dev = q->edev->dev,
+	};
+	int ret;
+
+	ret = drm_sched_init(sched, &args);
+	if (ret)
+		return ret;
+
+	ret = drm_sched_entity_init(&q->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
+	if (ret)
+		drm_sched_fini(sched);
+	return ret;
+}
+
+/* Take an index and make firmware and driver know the queue. */
+static int npuedge_queue_start(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+	int ret;
+
+	ret = npuedge_queue_take_index(q);
+	if (ret)
+		return ret;
+
+	ret = npuedge_fw_alloc_queue(edev, q->index);
+	if (ret)
+		goto err_index;
+
+	down_read(&edev->reset.lock);
+	ret = npuedge_queue_hw_create(q);
+	if (!ret) {
+		npuedge_queue_list(q);
+		spin_lock_irq(&q->lock);
+		q->online = true;
+		spin_unlock_irq(&q->lock);
+	}
+	up_read(&edev->reset.lock);
+	if (!ret)
+		return 0;
+
+	/* Firmware may still get to it: make it forget before the index is used again. */
+	if (ret != -EBUSY && ret != -EPROTO) {
+		npuedge_reset_schedule(edev);
+		npuedge_reset_wait(edev);
+		ret = READ_ONCE(edev->lost) ? -ENODEV : -EIO;
+	}
+err_index:
+	npuedge_queue_give_index(q);
+	return ret;
+}
+
+/**
+ * npuedge_queue_create() - make a queue
+ * @edev: device, entered and awake
+ * @vm: address space of its jobs
+ * @priority: enum ne1_priority
+ *
+ * Return: the queue, ended by npuedge_queue_destroy(); or an error pointer: -EBUSY if the device or its
+ * firmware has no queue left, -EIO if firmware failed (it is reset then), -ENODEV, -ENOMEM.
+ */
+struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
+					   u32 priority)
+{
+	struct npuedge_queue *q;
+	int ret;
+
+	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	if (!q)
+		return ERR_PTR(-ENOMEM);
+
+	kref_init(&q->ref);
+	mutex_init(&q->hw_lock);
+	spin_lock_init(&q->lock);
+	INIT_LIST_HEAD(&q->node);
+	INIT_LIST_HEAD(&q->inflight);
+	INIT_WORK(&q->release_work, npuedge_queue_release_work);
+	q->edev = edev;
+	q->priority = priority;
+	q->fence_context = dma_fence_context_alloc(1);
+
+	ret = npuedge_queue_init(q);
+	if (ret) {
+		kfree(q);
+		return ERR_PTR(ret);
+	}
+
+	/* From here on npuedge_queue_put() cleans up. */
+	q->vm = npuedge_vm_get(vm);
+	drm_dev_get(&edev->base);
+	__module_get(THIS_MODULE);
+
+	ret = npuedge_queue_start(q);
+	if (ret) {
+		npuedge_queue_put(q);
+		return ERR_PTR(ret);
+	}
+	return q;
+}
+
+/* Its jobs run no more; the fences of those that were interrupted tell so. */
+static void npuedge_queue_end(struct npuedge_queue *q, int first, int error)
+{
+	npuedge_queue_process(q);
+	spin_lock_irq(&q->lock);
+	npuedge_queue_cancel(q, first, error);
+	spin_unlock_irq(&q->lock);
+}
+
+/**
+ * npuedge_queue_destroy() - end a queue and drop the creator's reference
+ * @q: queue
+ *
+ * On return its jobs have ended, or a reset that ends them is due; only those wait longer that the
+ * scheduler has not run yet.
+ */
+void npuedge_queue_destroy(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+	int cookie, ret;
+
+	spin_lock_irq(&q->lock);
+	q->closed = true;
+	spin_unlock_irq(&q->lock);
+
+	/* If the device is gone, so are the jobs: npuedge_queue_lose(). */
+	if (npuedge_device_awake(edev, &cookie))
+		goto out_put;
+
+	down_read(&edev->reset.lock);
+	ret = npuedge_queue_hw_stop(q, -ECANCELED, true);
+	if (!ret) {
+		npuedge_queue_end(q, -ECANCELED, -ECANCELED);
+		npuedge_queue_unlist(q);
+	}
+	up_read(&edev->reset.lock);
+
+	/* The reset finds a closed queue on the list, and ends it. */
+	if (ret)
+		npuedge_reset_schedule(edev);
+	npuedge_device_asleep(edev, cookie);
+
+out_put:
+	npuedge_queue_put(q);
+}
+
+/**
+ * npuedge_queue_check() - whether jobs may be submitted
+ * @q: queue
+ *
+ * Return: 0, -EIO if the queue is guilty, -ENODEV if it is lost.
+ */
+int npuedge_queue_check(struct npuedge_queue *q)
+{
+	switch (READ_ONCE(q->state.state)) {
+	case DRM_NPUEDGE_QUEUE_GUILTY:
+		return -EIO;
+	case DRM_NPUEDGE_QUEUE_LOST:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
+static void npuedge_queue_usage_locked(struct npuedge_queue *q, u64 *ns, u64 *cycles)
+{
+	*ns = q->past_ns + (q->hw ? READ_ONCE(q->hw->busy_ns) : 0);
+	*cycles = q->past_cycles + (q->hw ? READ_ONCE(q->hw->busy_cycles) : 0);
+}
+
+/**
+ * npuedge_queue_usage() - device time spent on a queue
+ * @q: queue
+ * @ns: out: nanoseconds
+ * @cycles: out: cycles of the engine clock
+ */
+void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->lock, flags);
+	npuedge_queue_usage_locked(q, ns, cycles);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/**
+ * npuedge_queue_get_state() - health of a queue
+ * @q: queue
+ * @out: filled but for its id
+ */
+void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_get_state *out)
+{
+	u64 cycles;
+
+	spin_lock_irq(&q->lock);
+	*out = q->state;
+	if (out->state != DRM_NPUEDGE_QUEUE_GUILTY)
+		out->fault_job = 0;
+	npuedge_queue_usage_locked(q, &out->busy_ns, &cycles);
+	spin_unlock_irq(&q->lock);
+}
+
+/**
+ * npuedge_queue_busy() - whether firmware has taken a job that has not ended
+ * @q: queue
+ *
+ * Return: true if so.
+ */
+bool npuedge_queue_busy(struct npuedge_queue *q)
+{
+	struct npuedge_job *job;
+	unsigned long flags;
+	bool busy = false;
+
+	spin_lock_irqsave(&q->lock, flags);
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	if (job && q->hw)
+		busy = (s32)(READ_ONCE(q->hw->head) - job->position) > 0;
+	spin_unlock_irqrestore(&q->lock, flags);
+	return busy;
+}
+
+/* The oldest job took too long, and the device does not work on it any more. */
+static void npuedge_queue_end_hung(struct npuedge_queue *q)
+{
+	const struct ne1_job_result none = { };
+	struct npuedge_job *job;
+
+	spin_lock_irq(&q->lock);
+	q->stop_error = 0;
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	if (!job && q->state.state != DRM_NPUEDGE_QUEUE_GUILTY) {
+		/* It ended before it could be stopped. */
+		q->online = q->hw;
+	} else if (job) {
+		q->state.fault_job = job->number;
+		npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, &none);
+		npuedge_queue_cancel(q, -ETIME, -ECANCELED);
+	}
+	spin_unlock_irq(&q->lock);
+}
+
+/**
+ * npuedge_queue_kill() - have firmware stop a queue whose job hangs
+ * @q: queue
+ *
+ * For the timeout worker.
+ *
+ * Return: 0 if its jobs have ended and the queue is guilty; an error if firmware cannot do it.
+ */
+int npuedge_queue_kill(struct npuedge_queue *q)
+{
+	int ret;
+
+	ret = npuedge_queue_hw_stop(q, -ETIME, false);
+	if (ret)
+		return ret;
+
+	npuedge_queue_process(q);
+	npuedge_queue_end_hung(q);
+	return 0;
+}
+
+/**
+ * npuedge_queue_judge() - find out what a reset of the device costs a queue
+ * @q: queue; the device has stopped, shared memory is as it left it
+ *
+ * A job that was taken may have changed memory, and is not run a second time.
+ */
+void npuedge_queue_judge(struct npuedge_queue *q)
+{
+	npuedge_queue_process(q);
+	q->lost_jobs = npuedge_queue_busy(q);
+
+	spin_lock_irq(&q->lock);
+	q->online = false;
+	if (q->hw)
+		npuedge_queue_add_past(q);
+	q->hw = NULL;
+	spin_unlock_irq(&q->lock);
+
+	mutex_lock(&q->hw_lock);
+	q->hw_known = false;
+	mutex_unlock(&q->hw_lock);
+}
+
+/* Put the jobs in flight into the new ring, or cancel all of them. */
+static void npuedge_queue_repost(struct npuedge_queue *q)
+{
+	struct npuedge_job *job;
+
+	spin_lock_irq(&q->lock);
+	if (q->lost_jobs) {
+		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
+		q->cancel_until = q->pushed;
+		q->state.state = DRM_NPUEDGE_QUEUE_INNOCENT;
+	}
+	list_for_each_entry(job, &q->inflight, node)
+		npuedge_job_post(job);
+	q->stop_error = 0;
+	q->online = true;
+	if (q->tail)
+		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+	spin_unlock_irq(&q->lock);
+}
+
+/**
+ * npuedge_queue_restore() - bring a queue back after a reset of the device
+ * @q: queue, judged before firmware was booted
+ * @guilty: its oldest job was the cause
+ *
+ * A closed queue ends here, as does a guilty one's work.
+ *
+ * Return: 0, or an error if firmware does not take the queue.
+ */
+int npuedge_queue_restore(struct npuedge_queue *q, bool guilty)
+{
+	int ret;
+
+	if (q->closed) {
+		npuedge_queue_end(q, -ECANCELED, -ECANCELED);
+		npuedge_queue_unlist(q);
+		return 0;
+	}
+
+	if (guilty)
+		npuedge_queue_end_hung(q);
+	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
+		return 0;
+
+	ret = npuedge_queue_hw_create(q);
+	if (!ret)
+		npuedge_queue_repost(q);
+	return ret;
+}
+
+/**
+ * npuedge_queue_lose() - end a queue whose device is gone
+ * @q: queue; the device touches no memory any more
+ */
+void npuedge_queue_lose(struct npuedge_queue *q)
+{
+	npuedge_queue_process(q);
+
+	spin_lock_irq(&q->lock);
+	q->state.state = DRM_NPUEDGE_QUEUE_LOST;
+	npuedge_queue_cancel(q, -ENODEV, -ENODEV);
+	spin_unlock_irq(&q->lock);
+
+	mutex_lock(&q->hw_lock);
+	q->hw_known = false;
+	mutex_unlock(&q->hw_lock);
+	npuedge_queue_unlist(q);
+}

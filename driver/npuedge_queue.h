@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NPUEDGE_QUEUE_H
+#define NPUEDGE_QUEUE_H
+
+#include <linux/kref.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include <drm/gpu_scheduler.h>
+#include <drm/npuedge_accel.h>
+
+#include "ne1_fwabi.h"
+
+struct npuedge_device;
+struct npuedge_file;
+struct npuedge_job;
+struct npuedge_vm;
+
+/**
+ * struct npuedge_queue - queue of jobs that run in order
+ */
+struct npuedge_queue {
+	/** @ref: references: the handle, the device's list, each job */
+	struct kref ref;
+	/** @edev: device */
+	struct npuedge_device *edev;
+	/** @vm: address space of the jobs; the queue is a user of it */
+	struct npuedge_vm *vm;
+	/** @node: entry of the device's list of queues; under its lock */
+	struct list_head node;
+	/** @priority: enum ne1_priority */
+	u32 priority;
+	/** @index: firmware's queue number; valid while on the device's list */
+	u32 index;
+
+	/** @sched: scheduler of this queue alone */
+	struct drm_gpu_scheduler sched;
+	/** @entity: its only entity */
+	struct drm_sched_entity entity;
+	/** @fence_context: context of the hardware fences */
+	u64 fence_context;
+
+	/** @hw_lock: serialises messages about this queue; taken by the timeout worker */
+	struct mutex hw_lock;
+	/** @hw_known: firmware has the queue; under @hw_lock */
+	bool hw_known;
+
+	/** @lock: lock of the hardware fences; protects the members below */
+	spinlock_t lock;
+	/** @inflight: jobs in the ring that have not ended, oldest first */
+	struct list_head inflight;
+	/** @fence_seqno: number of the last hardware fence */
+	u64 fence_seqno;
+	/** @hw_seqno: seqno of the last job in the ring */
+	u64 hw_seqno;
+	/** @tail: jobs put into the ring since firmware knows the queue */
+	u32 tail;
+	/** @pushed: jobs given to the scheduler */
+	u64 pushed;
+	/** @started: jobs that the scheduler ran or cancelled */
+	u64 started;
+	/** @cancel_until: jobs up to this number of @started are cancelled instead of run */
+	u64 cancel_until;
+	/** @ring: slots in shared memory */
+	struct ne1_job *ring;
+	/** @results: in shared memory, by slot */
+	struct ne1_job_result *results;
+	/** @hw: entry of the queue table */
+	struct ne1_fw_queue *hw;
+	/** @online: jobs may be put into the ring */
+	bool online;
+	/** @state: what user space is told; @state.id is not used */
+	struct drm_npuedge_queue_get_state state;
+	/** @past_ns: busy time before the last device reset */
+	u64 past_ns;
+	/** @past_cycles: busy cycles before the last device reset */
+	u64 past_cycles;
+	/** @closed: its owner has destroyed it */
+	bool closed;
+	/** @lost_jobs: a device reset has interrupted a job; set and used by the reset worker */
+	bool lost_jobs;
+	/** @stop_error: how a job ends that firmware stops at our request; 0: we made none */
+	int stop_error;
+
+	/** @release_work: frees the queue outside of its scheduler's own worker */
+	struct work_struct release_work;
+};
+
+int npuedge_queue_module_init(void);
+void npuedge_queue_module_exit(void);
+
+struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
+					   u32 priority);
+void npuedge_queue_destroy(struct npuedge_queue *q);
+struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q);
+void npuedge_queue_put(struct npuedge_queue *q);
+
+int npuedge_queue_check(struct npuedge_queue *q);
+void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_get_state *out);
+void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles);
+
+void npuedge_queue_process(struct npuedge_queue *q);
+bool npuedge_queue_busy(struct npuedge_queue *q);
+int npuedge_queue_kill(struct npuedge_queue *q);
+void npuedge_queue_judge(struct npuedge_queue *q);
+int npuedge_queue_restore(struct npuedge_queue *q, bool guilty);
+void npuedge_queue_lose(struct npuedge_queue *q);
+
+void npuedge_queues_process(struct npuedge_device *edev);
+
+#endif

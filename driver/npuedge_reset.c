@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Recovery
+ *
+ * A job that takes too long is first looked at: perhaps its interrupt got lost, or other queues had the
+ * device.  Then, step by step:
+ *
+ * 1. firmware whose heart beats is told to reset the queue: its jobs end, nobody else notices;
+ * 2. if that fails, the device is reset and firmware booted anew.  Queues are created again.  Jobs that
+ *    firmware had not taken run then as if nothing had happened; a queue whose job was interrupted loses
+ *    its jobs and is told that it is innocent;
+ * 3. if firmware does not boot, the device is lost: all fences signal, the device is unplugged.
+ *
+ * Timeouts and resets run on one ordered workqueue.  Fences wait for it, so that nothing here allocates
+ * memory or takes a lock under which memory is allocated.
+ */
+
+#include <linux/delay.h>
+
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "npuedge_compat.h"
+#include "npuedge_fw.h"
+#include "npuedge_hw.h"
+#include "npuedge_irq.h"
+#include "npuedge_job.h"
+#include "npuedge_queue.h"
+#include "npuedge_reset.h"
+#include "npuedge_trace.h"
+
+/* Firmware is not talked to any more; who waits for it gives up. */
+static void npuedge_reset_begin(struct npuedge_device *edev)
+{
+	atomic_set(&edev->reset.pending, 1);
+	npuedge_fw_msg_stop(edev);
+}
+
+static void npuedge_reset_end(struct npuedge_device *edev)
+{
+	atomic_set(&edev->reset.pending, 0);
+	wake_up_all(&edev->reset.wait);
+}
+
+/**
+ * npuedge_reset_schedule() - have the device reset soon
+ * @edev: device; any process context
+ */
+void npuedge_reset_schedule(struct npuedge_device *edev)
+{
+	if (READ_ONCE(edev->lost) || atomic_xchg(&edev->reset.pending, 1))
+		return;
+
+	npuedge_fw_msg_stop(edev);
+	queue_work(edev->reset.wq, &edev->reset.work);
+}
+
+/**
+ * npuedge_reset_wait() - wait until no reset is due
+ * @edev: device; the caller holds none of the locks that a reset takes
+ */
+void npuedge_reset_wait(struct npuedge_device *edev)
+{
+	wait_event(edev->reset.wait,
+		   !atomic_read(&edev->reset.pending) || READ_ONCE(edev->lost));
+}
+
+/* The list does not change while reset.lock is held for writing. */
+static void npuedge_reset_stop_queues(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+
+	lockdep_assert_held_write(&edev->reset.lock);
+
+	list_for_each_entry(q, &edev->queues.list, node)
+		drm_sched_wqueue_stop(&q->sched);
+}
+
+static void npuedge_reset_start_queues(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+
+	lockdep_assert_held_write(&edev->reset.lock);
+
+	list_for_each_entry(q, &edev->queues.list, node)
+		drm_sched_wqueue_start(&q->sched);
+}
+
+static void npuedge_reset_judge_queues(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+
+	list_for_each_entry(q, &edev->queues.list, node)
+		npuedge_queue_judge(q);
+}
+
+static int npuedge_reset_restore_queues(struct npuedge_device *edev, struct npuedge_queue *guilty)
+{
+	struct npuedge_queue *q, *tmp;
+	int ret;
+
+	list_for_each_entry_safe(q, tmp, &edev->queues.list, node) {
+		ret = npuedge_queue_restore(q, q == guilty);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Reset and boot; a second try, as the first may have met the end of what went wrong. */
+static int npuedge_reset_boot(struct npuedge_device *edev)
+{
+	int ret;
+
+	ret = npuedge_fw_boot(edev);
+	if (!ret)
+		return 0;
+
+	ret = npuedge_hw_reset(edev);
+	return ret ?: npuedge_fw_boot(edev);
+}
+
+/* The device has stopped; get it going again. */
+static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_queue *guilty)
+{
+	int ret;
+
+	ret = npuedge_reset_boot(edev);
+	if (ret)
+		return ret;
+
+	npuedge_irq_enable(edev);
+	return npuedge_reset_restore_queues(edev, guilty);
+}
+
+/* With reset.lock held for writing, and queues stopped. */
+static void npuedge_reset_lose_queues(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q, *tmp;
+
+	npuedge_irq_disable(edev);
+	list_for_each_entry_safe(q, tmp, &edev->queues.list, node) {
+		npuedge_queue_get(q);
+		npuedge_queue_lose(q);
+		drm_sched_wqueue_start(&q->sched);
+		npuedge_queue_put(q);
+	}
+}
+
+/**
+ * npuedge_reset_lose() - give the device up
+ * @edev: device
+ *
+ * On return it touches no memory, and all fences have signalled or do so when their dependencies have.
+ */
+void npuedge_reset_lose(struct npuedge_device *edev)
+{
+	WRITE_ONCE(edev->lost, true);
+	npuedge_fw_msg_stop(edev);
+
+	down_write(&edev->reset.lock);
+	npuedge_irq_disable(edev);
+	npuedge_reset_stop_queues(edev);
+	if (npuedge_hw_reset(edev))
+		drm_err(&edev->base, "device does not stop\n");
+	npuedge_reset_lose_queues(edev);
+	up_write(&edev->reset.lock);
+	npuedge_reset_end(edev);
+}
+
+/* Step 2, and if it fails step 3. */
+static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_queue *guilty)
+{
+	bool cookie = dma_fence_begin_signalling();
+	int ret;
+
+	npuedge_reset_begin(edev);
+	down_write(&edev->reset.lock);
+	npuedge_irq_disable(edev);
+	npuedge_reset_stop_queues(edev);
+
+	ret = npuedge_hw_reset(edev);
+	if (!ret) {
+		npuedge_reset_judge_queues(edev);
+		ret = npuedge_reset_restart(edev, guilty);
+	}
+	atomic_inc(&edev->reset.count);
+	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, ret);
+	if (ret) {
+		WRITE_ONCE(edev->lost, true);
+		npuedge_fw_msg_stop(edev);
+		npuedge_reset_lose_queues(edev);
+	} else {
+		npuedge_reset_start_queues(edev);
+	}
+	up_write(&edev->reset.lock);
+	npuedge_reset_end(edev);
+	dma_fence_end_signalling(cookie);
+
+	if (ret) {
+		drm_err(&edev->base, "device is lost: it does not start again (%d)\n", ret);
+		queue_work(system_unbound_wq, &edev->unplug.work);
+	} else {
+		drm_warn(&edev->base, "device was reset\n");
+		queue_work(system_unbound_wq, &edev->reset.report_work);
+	}
+}
+
+static void npuedge_reset_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(work, struct npuedge_device, reset.work);
+
+	if (READ_ONCE(edev->lost))
+		npuedge_reset_end(edev);
+	else
+		npuedge_reset_device(edev, NULL);
+}
+
+/* Sending an event allocates memory, which no fence may wait for. */
+static void npuedge_reset_report_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(work, struct npuedge_device, reset.report_work);
+	int cookie;
+
+	if (!npuedge_device_enter(edev, &cookie))
+		return;
+	npuedge_device_send_wedged(edev, "WEDGED=none");
+	npuedge_device_exit(edev, cookie);
+}
+
+static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedge_queue *q)
+{
+	struct npuedge_queue *other;
+	bool busy = false;
+
+	mutex_lock(&edev->queues.lock);
+	list_for_each_entry(other, &edev->queues.list, node)
+		busy |= other != q && npuedge_queue_busy(other);
+	mutex_unlock(&edev->queues.lock);
+	return busy;
+}
+
+/*
+ * Whether a job may have more time: it has not had its time since a reset put it into the ring again, or
+ * the device works for others.  An explanation counts once only if the job was already taken.
+ */
+static bool npuedge_reset_may_wait(struct npuedge_job *job)
+{
+	struct npuedge_queue *q = job->queue;
+	struct npuedge_device *edev = q->edev;
+	u32 done = atomic_read(&edev->reset.done_jobs);
+	bool progress = done != job->done_jobs;
+	s64 age = ktime_ms_delta(ktime_get(), job->posted);
+
+	if (age * 4 < 3 * (s64)jiffies_to_msecs(q->sched.timeout))
+		return true;
+
+	job->done_jobs = done;
+	if (!npuedge_queue_busy(q)) {
+		if (npuedge_reset_others_busy(edev, q))
+			return true;
+		/* Nobody works, and the job waits: perhaps the doorbell was not heard. */
+		npuedge_write(edev, NE1_DOORBELL(q->index), 1);
+		progress = true;
+	}
+	return progress && !job->extended++;
+}
+
+/**
+ * npuedge_reset_job_timedout() - a job's time is over
+ * @job: job; its scheduler is stopped
+ *
+ * Runs on the reset workqueue.  On return the job has ended, or may have more time.
+ */
+void npuedge_reset_job_timedout(struct npuedge_job *job)
+{
+	struct npuedge_queue *q = job->queue;
+	struct npuedge_device *edev = q->edev;
+	bool hung = true;
+
+	npuedge_queue_process(q);
+	if (dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
+	    atomic_read(&edev->reset.pending) || npuedge_reset_may_wait(job))
+		return;
+
+	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
+		job->number, jiffies_to_msecs(q->sched.timeout));
+	if (npuedge_fw_alive(edev))
+		hung = npuedge_queue_kill(q);
+	if (hung)
+		npuedge_reset_device(edev, q);
+}
+
+/**
+ * npuedge_reset_suspend() - stop the device, so that it may lose power
+ * @edev: device, awake
+ *
+ * Return: 0, or -EBUSY if jobs do not end in time; then everything goes on.
+ */
+int npuedge_reset_suspend(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+	bool busy = true;
+
+	flush_work(&edev->reset.work);
+	down_write(&edev->reset.lock);
+	npuedge_reset_stop_queues(edev);
+	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 10) {
+		busy = false;
+		list_for_each_entry(q, &edev->queues.list, node) {
+			npuedge_queue_process(q);
+			busy |= npuedge_queue_busy(q);
+		}
+		if (busy)
+			msleep(10);
+	}
+
+	if (busy) {
+		npuedge_reset_start_queues(edev);
+	} else {
+		npuedge_reset_begin(edev);
+		npuedge_irq_disable(edev);
+		npuedge_hw_reset(edev);
+		npuedge_reset_judge_queues(edev);
+	}
+	up_write(&edev->reset.lock);
+	return busy ? -EBUSY : 0;
+}
+
+/**
+ * npuedge_reset_resume() - undo npuedge_reset_suspend()
+ * @edev: device with power
+ *
+ * Return: 0, or an error if the device is lost.
+ */
+int npuedge_reset_resume(struct npuedge_device *edev)
+{
+	int ret;
+
+	down_write(&edev->reset.lock);
+	ret = npuedge_hw_reset(edev);
+	if (!ret)
+		ret = npuedge_reset_restart(edev, NULL);
+	if (ret) {
+		WRITE_ONCE(edev->lost, true);
+		npuedge_fw_msg_stop(edev);
+		npuedge_reset_lose_queues(edev);
+		queue_work(system_unbound_wq, &edev->unplug.work);
+	} else {
+		npuedge_reset_start_queues(edev);
+	}
+	up_write(&edev->reset.lock);
+	npuedge_reset_end(edev);
+	return ret;
+}
+
+static void npuedge_reset_fini(struct drm_device *drm, void *wq)
+{
+	destroy_workqueue(wq);
+}
+
+/**
+ * npuedge_reset_init() - prepare recovery
+ * @edev: device
+ *
+ * The workqueue lives as long as the DRM device: schedulers of queues that outlive the hardware use it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int npuedge_reset_init(struct npuedge_device *edev)
+{
+	init_rwsem(&edev->reset.lock);
+	init_waitqueue_head(&edev->reset.wait);
+	INIT_WORK(&edev->reset.work, npuedge_reset_work);
+	INIT_WORK(&edev->reset.report_work, npuedge_reset_report_work);
+
+	edev->reset.wq = alloc_ordered_workqueue("npuedge-reset", WQ_MEM_RECLAIM);
+	if (!edev->reset.wq)
+		return -ENOMEM;
+	return drmm_add_action_or_reset(&edev->base, npuedge_reset_fini, edev->reset.wq);
+}
