@@ -449,6 +449,7 @@ static bool answer(struct sim_vfio *vfio, int result)
 static bool serve_message(struct sim_vfio *vfio)
 {
 	struct message *msg = &vfio->msg;
+	int result;
 
 	msg->too_many_fds = false;
 	if (!receive(vfio, &msg->hdr, sizeof(msg->hdr)))
@@ -465,7 +466,9 @@ static bool serve_message(struct sim_vfio *vfio)
 		sim_log(SIM_LOG_WARN, vfio->path, "reply to a question never asked, command %u", msg->hdr.command);
 		return true;
 	}
-	return answer(vfio, dispatch(vfio));
+	result = dispatch(vfio);
+	close_fds(msg);		/* before the client hears of it */
+	return answer(vfio, result);
 }
 
 static void serve_connection(struct sim_vfio *vfio)
