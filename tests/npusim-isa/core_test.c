@@ -127,7 +127,7 @@ static void strict_parser(void **state)
 	refuse("formats", "formats = f32 f16 u4", "unknown format 'u4'");
 	refuse("name", "name = abcdefghijklmnop", "1..15 characters");
 	refuse("name", "name =", "1..15 characters");
-	refuse("opp = 2", "opp = 600000 650", "does not ascend");
+	refuse("opp = 5", "opp = 100000 750", "does not ascend");
 	refuse("r_mk_w", "r_mk_w = 1 2", "3 number(s) expected");
 	refuse("r_mk_w", "r_mk_w = 1 2 3 4", "more than 3");
 	refuse("trip_hot_mc", "trip_hot_mc = 60000", "do not ascend");

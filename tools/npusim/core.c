@@ -555,8 +555,7 @@ static void settle(struct sim_core *core)
 		progress = false;
 		for (e = 0; e < ENGINES; e++)
 			progress |= try_end(core, e);
-		if (!failed(core) && core->state == NE1_CORE_RUNNING &&
-		    atomic_load_explicit(&core->ctx.stop, memory_order_relaxed))
+		if (!failed(core) && core->state == NE1_CORE_RUNNING && sim_stopped(&core->ctx))
 			fail_fe(core, NE1_FAULT_STOPPED);
 		if (!failed(core))
 			progress |= try_front_end(core);

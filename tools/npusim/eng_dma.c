@@ -141,7 +141,7 @@ static void exec_gather(struct sim_ctx *ctx, const struct ne1_cmd_gather *c, str
 	uint64_t base = ctx->params.base[c->base] + c->offset;
 	uint32_t r, index;
 
-	for (r = 0; r < c->rows; r++) {
+	for (r = 0; r < c->rows && !sim_stopped(ctx); r++) {
 		memcpy(&index, ctx->sram + c->index + r * 4, sizeof(index));
 		if (index >= c->limit) {
 			fault->code = NE1_FAULT_FIELD;
@@ -172,7 +172,7 @@ void sim_dma_exec(struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_faul
 		if (!sim_mem_copy(ctx, va, sram, (uint64_t)rows * c->row_bytes, write, fault))
 			return;
 	} else {
-		for (r = 0; r < rows; r++)
+		for (r = 0; r < rows && !sim_stopped(ctx); r++)
 			if (!sim_mem_copy(ctx, va + r * c->dram_stride, sram + (size_t)r * c->sram_stride,
 					  c->row_bytes, write, fault))
 				return;

@@ -219,7 +219,7 @@ static void run_strip(void *arg, unsigned int i)
 	uint32_t nc = t->c->n - col < NE1_PANEL ? t->c->n - col : NE1_PANEL;
 	_Alignas(64) float acc[SIM_MX_ROWS * NE1_PANEL];
 
-	if (atomic_load_explicit(&t->ctx->stop, memory_order_relaxed))
+	if (sim_stopped(t->ctx))
 		return;
 	load_acc(t, acc, col, nc);
 	if (is_packed(t->c->btype))
@@ -288,7 +288,7 @@ void sim_mx_exec(struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_fault
 	(void)fault;
 	if (rows > SIM_MX_ROWS)
 		rows = SIM_MX_ROWS;
-	for (t.row = 0; t.row < c->m; t.row += t.rows) {
+	for (t.row = 0; t.row < c->m && !sim_stopped(ctx); t.row += t.rows) {
 		t.rows = c->m - t.row < rows ? c->m - t.row : rows;
 		t.first = 0;
 		load_rows(ctx, c, &t);

@@ -307,7 +307,7 @@ static void exec_vx(struct sim_ctx *ctx, const struct ne1_cmd_vx *c)
 
 	for (o = 0; o < c->outer; o++)
 		for (i = 0; i < c->inner; i++) {
-			if (atomic_load_explicit(&ctx->stop, memory_order_relaxed))
+			if (sim_stopped(ctx))
 				return;
 			r.x = ctx->sram + c->x + (size_t)o * c->x_so + (size_t)i * c->x_si;
 			r.out = ctx->sram + c->out + (size_t)o * c->out_so + (size_t)i * c->out_si;
@@ -424,7 +424,7 @@ static void exec_softmax(struct sim_ctx *ctx, const struct ne1_cmd_softmax *c)
 	uint32_t i;
 
 	for (i = 0; i < c->rows; i++) {
-		if (atomic_load_explicit(&ctx->stop, memory_order_relaxed))
+		if (sim_stopped(ctx))
 			return;
 		r.s = (const sim_f32 *)(ctx->sram + c->s + (size_t)i * c->s_stride);
 		r.p = (sim_f16 *)(ctx->sram + c->p + (size_t)i * c->p_stride);

@@ -36,6 +36,11 @@ struct sim_ctx {
 #define SIM_MX_A	(1u << 18)
 #define SIM_MX_SUMS	(SIM_MX_A / NE1_GROUP)
 
+static inline bool sim_stopped(const struct sim_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->stop, memory_order_relaxed);
+}
+
 struct sim_fault {
 	enum ne1_fault code;
 	uint64_t va;			/* MMU */
