@@ -158,9 +158,10 @@ static void *reply_payload(struct sim_vfio *vfio)
  */
 static size_t write_capabilities(char *out, size_t room)
 {
+	static const char all[] = "{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576,"
+				  "\"pgsizes\":4096,\"max_dma_maps\":65535,\"write_multiple\":true}}";
 	static const char *const texts[] = {
-		"{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576,\"pgsizes\":4096,"
-		"\"max_dma_maps\":65535,\"write_multiple\":true}}",
+		all,
 		"{\"capabilities\":{\"max_msg_fds\":16}}",
 		"{}",
 	};
