@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/* How many tokens at a time fit a chip. */
+#include "compile/place.h"
+#include "compile/plan.h"
+
+static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const struct placement *p,
+		 uint32_t m)
+{
+	struct plan plan;
+	uint32_t i;
+
+	for (i = 0; i < p->n_segments; i++) {
+		if (!p->segments[i].on_npu)
+			continue;
+		if (npu_plan(g, &p->segments[i], m, chip->sram_bytes, &plan))
+			return false;
+		npu_plan_fini(&plan);
+	}
+	return true;
+}
+
+uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g, uint32_t limit)
+{
+	uint32_t lo = 0, hi = limit, mid;
+	struct placement p;
+
+	if (npu_place(chip, g, 0, &p))
+		return 0;
+	/* lo fits, above hi nothing does. */
+	while (lo < hi) {
+		mid = lo + (hi - lo + 1) / 2;
+		if (fits(chip, g, &p, mid))
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	npu_placement_fini(&p);
+	return lo;
+}

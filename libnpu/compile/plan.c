@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+/* Tensors and their lifetimes within a segment, and one attempt at a layout. */
+#include "compile/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+#define ALIGN		64u
+
+static uint32_t align_up(uint32_t n)
+{
+	return (n + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+static uint32_t elem_bytes(const struct npu_tensor *t)
+{
+	return t->dtype == NPU_DTYPE_F16 ? 2 : 4;
+}
+
+uint32_t npu_plan_rows(const struct plan *p, uint32_t tensor)
+{
+	return p->per_token[tensor] ? p->m : npu_graph_tensor(p->g, tensor)->rows;
+}
+
+void npu_attn_shape(const struct plan *p, const struct npu_op *op, struct attn_shape *out)
+{
+	const struct npu_attention *a = &op->attention;
+	uint32_t n_ctx = npu_graph_tensor(p->g, op->in[1])->rows;
+
+	out->heads = a->n_heads;
+	out->kv_heads = a->n_kv_heads;
+	out->group = a->n_heads / a->n_kv_heads;
+	out->head_dim = a->head_dim;
+	for (out->block = p->tune.kv_heads; a->n_kv_heads % out->block; out->block--)
+		;
+	out->flat = p->m == 1;
+	out->rows = p->m * out->group;
+	out->tile = a->kv_tile;
+	out->n_tiles = (n_ctx + a->kv_tile - 1) / a->kv_tile;
+}
+
+void npu_tile_shape(const struct weight_layout *l, uint32_t slot, struct tile_shape *out)
+{
+	/* Rows of plain weights by 32, so that columns of C stay aligned. */
+	uint32_t least = l->packed ? 1 : l->n_units < NE1_PANEL ? l->n_units : NE1_PANEL;
+	uint32_t units, n;
+
+	out->n_steps = (l->k + l->step_k - 1) / l->step_k;
+	if ((uint64_t)least * l->unit_bytes <= slot) {
+		units = slot / l->unit_bytes / least * least;
+		/* Even tiles. */
+		n = (l->n_units + units - 1) / units;
+		units = (l->n_units + n - 1) / n;
+		out->units = (units + least - 1) / least * least;
+		out->steps = out->n_steps;
+		return;
+	}
+	out->units = least;
+	out->steps = slot / (least * l->step_bytes);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------- */
+
+static uint32_t add_buf(struct plan *p, uint64_t size, uint32_t first, uint32_t last)
+{
+	struct buf *b = &p->bufs[p->n_bufs];
+
+	/* What is too large for any SRAM still has to be comparable. */
+	b->size = size > UINT32_MAX / 4 ? UINT32_MAX / 4 : align_up((uint32_t)size);
+	b->first = first;
+	b->last = last;
+	b->addr = 0;
+	return p->n_bufs++;
+}
+
+static void temp(struct plan *p, uint32_t node, uint32_t slot, uint64_t size)
+{
+	p->temps[node].buf[slot] = add_buf(p, size, node, node);
+}
+
+static const struct npu_op *weight_op(const struct plan *p, const struct node *n)
+{
+	return npu_graph_op(p->g, n->kind == NODE_GLU ? n->gate : n->op);
+}
+
+static void layout_of(const struct plan *p, uint32_t op, struct weight_layout *l)
+{
+	const char *why;
+
+	npu_weight_layout(npu_graph_tensor(p->g, npu_graph_op(p->g, op)->in[1]), l, &why);
+}
+
+/* Units of a GLU that both weights compute at a time; whole panels of both. */
+static uint32_t glu_units(const struct plan *p, const struct node *n)
+{
+	struct weight_layout gate, up;
+	struct tile_shape a, b;
+	uint32_t cols_a, cols_b;
+
+	layout_of(p, n->gate, &gate);
+	layout_of(p, n->up, &up);
+	npu_tile_shape(&gate, p->tune.slot, &a);
+	npu_tile_shape(&up, p->tune.slot, &b);
+	cols_a = a.units * gate.unit_cols;
+	cols_b = b.units * up.unit_cols;
+	/* In columns: units of the two may differ. */
+	return cols_a < cols_b ? cols_a : cols_b;
+}
+
+static void glu_temps(struct plan *p, uint32_t node)
+{
+	const struct node *n = &p->nodes[node];
+	uint32_t cols = glu_units(p, n), i;
+	uint32_t rows = npu_plan_rows(p, weight_op(p, n)->out);
+
+	if (cols > NE1_PANEL)
+		cols -= cols % NE1_PANEL;
+	else
+		cols = NE1_PANEL;
+	p->temps[node].chunk = cols;
+	for (i = 0; i < 2; i++) {
+		temp(p, node, TEMP_GATE + i, (uint64_t)rows * cols * 4);
+		temp(p, node, TEMP_UP + i, (uint64_t)rows * cols * 4);
+	}
+}
+
+/* Staging of a matmul whose output leaves in chunks, or is rounded behind a product in several steps of k. */
+static void matmul_temps(struct plan *p, uint32_t node)
+{
+	const struct npu_op *op = npu_graph_op(p->g, p->nodes[node].op);
+	const struct npu_tensor *out = npu_graph_tensor(p->g, op->out);
+	uint32_t rows = npu_plan_rows(p, op->out), units, unit_bytes;
+	struct weight_layout l;
+	struct tile_shape t;
+
+	layout_of(p, p->nodes[node].op, &l);
+	npu_tile_shape(&l, p->tune.slot, &t);
+	p->temps[node].chunk = l.n_units;
+	if (!p->places[op->out].streamed && (t.steps >= t.n_steps || out->dtype == NPU_DTYPE_F32))
+		return;
+	unit_bytes = rows * l.unit_cols * 4;
+	units = p->tune.stage_bytes / unit_bytes / t.units * t.units;
+	if (units < t.units)
+		units = t.units;
+	if (units > l.n_units)
+		units = l.n_units;
+	p->temps[node].chunk = units;
+	temp(p, node, TEMP_STAGE, (uint64_t)units * unit_bytes);
+	temp(p, node, TEMP_STAGE + 1, (uint64_t)units * unit_bytes);
+	/* Streamed F16 behind several steps is rounded in a buffer of its own. */
+	if (p->places[op->out].streamed && out->dtype == NPU_DTYPE_F16)
+		temp(p, node, TEMP_STAGE + 2, (uint64_t)units * unit_bytes);
+}
+
+static void attn_temps(struct plan *p, uint32_t node)
+{
+	const struct npu_op *op = npu_graph_op(p->g, p->nodes[node].op);
+	struct attn_shape a;
+	uint32_t i, rows;
+
+	npu_attn_shape(p, op, &a);
+	for (i = 0; i < p->tune.kv_bufs; i++) {
+		temp(p, node, TEMP_K + i, (uint64_t)a.tile * a.block * a.head_dim * 2);
+		temp(p, node, TEMP_V + i, (uint64_t)a.tile * a.block * a.head_dim * 2);
+	}
+	rows = a.flat ? a.block * a.group : a.rows;
+	for (i = 0; i < p->tune.sp_bufs; i++) {
+		temp(p, node, TEMP_S + i, (uint64_t)rows * a.tile * 4);
+		temp(p, node, TEMP_P + i, (uint64_t)rows * a.tile * 2);
+	}
+	temp(p, node, TEMP_O, (uint64_t)a.block * a.rows * a.head_dim * 4);
+	temp(p, node, TEMP_STATE, (uint64_t)a.block * a.rows * 8);
+	if (!a.flat && a.group > 1 && a.kv_heads > 1 && !p->places[op->in[0]].by_group)
+		temp(p, node, TEMP_Q, (uint64_t)a.heads * p->m * a.head_dim * 2);
+}
+
+static void node_temps(struct plan *p, uint32_t node)
+{
+	const struct node *n = &p->nodes[node];
+
+	memset(p->temps[node].buf, 0xff, sizeof(p->temps[node].buf));
+	if (n->kind == NODE_GLU)
+		glu_temps(p, node);
+	else if (npu_graph_op(p->g, n->op)->kind == NPU_OP_MATMUL)
+		matmul_temps(p, node);
+	else if (npu_graph_op(p->g, n->op)->kind == NPU_OP_ATTENTION)
+		attn_temps(p, node);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------- */
+
+static bool is_activation(const struct npu_tensor *t)
+{
+	return t->kind == NPU_TENSOR_INPUT || t->kind == NPU_TENSOR_ACT ||
+	       t->kind == NPU_TENSOR_OUTPUT;
+}
+
+/* Does an op of the segment, or (@outside) one behind it, read @tensor? */
+static bool is_read(const struct plan *p, uint32_t tensor, bool outside)
+{
+	uint32_t end = p->seg.first_op + p->seg.n_ops, i, j;
+	uint32_t from = outside ? end : p->seg.first_op;
+	uint32_t to = outside ? npu_graph_n_ops(p->g) : end;
+	const struct npu_op *op;
+
+	for (i = from; i < to; i++) {
+		op = npu_graph_op(p->g, i);
+		for (j = 0; j < op->n_in; j++)
+			if (op->in[j] == tensor)
+				return true;
+	}
+	return false;
+}
+
+static void extend(struct plan *p, uint32_t tensor, uint32_t node)
+{
+	struct buf *b = &p->bufs[p->places[tensor].buf];
+
+	if (node > b->last)
+		b->last = node;
+}
+
+static void add_tensor(struct plan *p, uint32_t id, uint32_t node)
+{
+	const struct npu_tensor *t = npu_graph_tensor(p->g, id);
+	struct place *pl = &p->places[id];
+
+	pl->stride = (t->cols * elem_bytes(t) + 3) & ~3u;
+	if (pl->streamed)
+		return;
+	pl->buf = add_buf(p, (uint64_t)npu_plan_rows(p, id) * pl->stride, node, node);
+}
+
+/* Tensor @id is an input of node @node. */
+static void use_input(struct plan *p, uint32_t id, uint32_t node)
+{
+	const struct npu_tensor *t = npu_graph_tensor(p->g, id);
+	struct place *pl = &p->places[id];
+
+	if (pl->buf != NO_BUF) {
+		extend(p, id, node);
+	} else if (is_activation(t)) {
+		pl->load = true;
+		add_tensor(p, id, node);
+	}
+}
+
+/* The table of a ROPE: rows of this step's positions, kept from the start. */
+static void use_table(struct plan *p, uint32_t id, uint32_t node)
+{
+	struct place *pl = &p->places[id];
+
+	if (pl->buf == NO_BUF) {
+		pl->load = true;
+		pl->stride = npu_graph_tensor(p->g, id)->cols * 4;
+		pl->buf = add_buf(p, (uint64_t)p->m * pl->stride, 0, node);
+	}
+	extend(p, id, node);
+}
+
+static uint32_t last_use(const struct plan *p, uint32_t tensor)
+{
+	uint32_t node, last = 0, i;
+	const struct npu_op *op;
+
+	for (node = 0; node < p->n_nodes; node++) {
+		op = npu_graph_op(p->g, p->nodes[node].op);
+		for (i = 0; i < op->n_in; i++)
+			if (op->in[i] == tensor)
+				last = node;
+		op = node_last_op(p->g, &p->nodes[node]);
+		for (i = 0; i < op->n_in; i++)
+			if (op->in[i] == tensor)
+				last = node;
+	}
+	return last;
+}
+
+/* An input of the op whose buffer its output may take over, or NPU_NO_TENSOR. */
+static uint32_t reusable_input(const struct plan *p, const struct npu_op *op, uint32_t node)
+{
+	const struct npu_tensor *out = npu_graph_tensor(p->g, op->out), *in;
+	uint32_t i, n = 1;
+
+	switch (op->kind) {
+	case NPU_OP_ADD:
+	case NPU_OP_MUL:
+		n = 2;
+		break;
+	case NPU_OP_SILU:
+		break;
+	case NPU_OP_ROW_SELECT:
+		if (npu_plan_rows(p, op->in[0]) != 1)
+			return NPU_NO_TENSOR;
+		break;
+	default:
+		return NPU_NO_TENSOR;
+	}
+	for (i = 0; i < n; i++) {
+		in = npu_graph_tensor(p->g, op->in[i]);
+		if (in->dtype == out->dtype && in->cols == out->cols &&
+		    npu_plan_rows(p, in->id) == npu_plan_rows(p, out->id) &&
+		    last_use(p, in->id) == node)
+			return in->id;
+	}
+	return NPU_NO_TENSOR;
+}
+
+/* Rotated queries that only one attention reads are written in the order that it multiplies them. */
+static uint32_t query_group(const struct plan *p, const struct npu_op *rope)
+{
+	const struct npu_tensor *t = npu_graph_tensor(p->g, rope->out);
+	const struct npu_op *op;
+	uint32_t i, group;
+
+	if (rope->kind != NPU_OP_ROPE || t->n_uses != 1 || t->kind != NPU_TENSOR_ACT || p->m == 1)
+		return 0;
+	for (i = p->seg.first_op; i < p->seg.first_op + p->seg.n_ops; i++) {
+		op = npu_graph_op(p->g, i);
+		if (op->kind != NPU_OP_ATTENTION || op->in[0] != t->id)
+			continue;
+		group = op->attention.n_heads / op->attention.n_kv_heads;
+		if (rope->rope.n_heads != op->attention.n_heads || t->dtype != NPU_DTYPE_F16)
+			return 0;
+		return group > 1 && op->attention.n_kv_heads > 1 ? group : 0;
+	}
+	return 0;
+}
+
+static void add_output(struct plan *p, const struct npu_op *op, uint32_t node)
+{
+	const struct npu_tensor *t = npu_graph_tensor(p->g, op->out);
+	struct place *pl = &p->places[op->out];
+	uint32_t reuse;
+
+	if (t->kind == NPU_TENSOR_KV)
+		return;
+	pl->store = t->kind == NPU_TENSOR_OUTPUT || is_read(p, op->out, true);
+	pl->streamed = pl->store && op->kind == NPU_OP_MATMUL && !is_read(p, op->out, false);
+	pl->by_group = query_group(p, op);
+	reuse = reusable_input(p, op, node);
+	if (reuse == NPU_NO_TENSOR) {
+		add_tensor(p, op->out, node);
+		return;
+	}
+	pl->buf = p->places[reuse].buf;
+	pl->stride = p->places[reuse].stride;
+}
+
+static void add_node(struct plan *p, uint32_t node)
+{
+	const struct node *n = &p->nodes[node];
+	const struct npu_op *op = npu_graph_op(p->g, n->op);
+	uint32_t i;
+
+	for (i = 0; i < op->n_in; i++) {
+		if (op->kind == NPU_OP_ROPE && i == 1)
+			use_table(p, op->in[i], node);
+		else if (is_activation(npu_graph_tensor(p->g, op->in[i])))
+			use_input(p, op->in[i], node);
+	}
+	add_output(p, node_last_op(p->g, n), node);
+	node_temps(p, node);
+}
+
+/* ---- addresses --------------------------------------------------------------------------- */
+
+static bool overlap(const struct buf *a, const struct buf *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct buf *x = *(const struct buf *const *)a, *y = *(const struct buf *const *)b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Lowest address where @b meets none of the @n placed buffers that live at the same time. */
+static uint32_t first_fit(const struct buf *b, struct buf *const *placed, uint32_t n, uint32_t base,
+			  const struct buf **live)
+{
+	uint32_t i, n_live = 0, at = base;
+
+	for (i = 0; i < n; i++)
+		if (overlap(placed[i], b))
+			live[n_live++] = placed[i];
+	qsort(live, n_live, sizeof(*live), by_addr);
+	for (i = 0; i < n_live; i++) {
+		if (live[i]->addr >= at + b->size)
+			break;
+		if (live[i]->addr + live[i]->size > at)
+			at = live[i]->addr + live[i]->size;
+	}
+	return at;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct buf *x = *(const struct buf *const *)a, *y = *(const struct buf *const *)b;
+	uint32_t len_x = x->last - x->first, len_y = y->last - y->first;
+
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	if (len_x != len_y)
+		return len_x > len_y ? -1 : 1;
+	return x < y ? -1 : 1;
+}
+
+/* Greedy by size; good for the few shapes of a decoder, whose layers repeat. */
+static npu_status assign(struct plan *p, uint32_t base)
+{
+	const struct buf **live = malloc((p->n_bufs + 1) * sizeof(*live));
+	struct buf **order = malloc((p->n_bufs + 1) * sizeof(*order));
+	uint64_t end, peak = base;
+	uint32_t i;
+
+	if (!live || !order) {
+		free(live);
+		free(order);
+		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u buffers", p->n_bufs);
+	}
+	for (i = 0; i < p->n_bufs; i++)
+		order[i] = &p->bufs[i];
+	qsort(order, p->n_bufs, sizeof(*order), larger_first);
+	for (i = 0; i < p->n_bufs && peak <= p->sram_bytes; i++) {
+		order[i]->addr = first_fit(order[i], order, i, base, live);
+		end = (uint64_t)order[i]->addr + order[i]->size;
+		if (end > peak)
+			peak = end;
+	}
+	free(live);
+	free(order);
+	p->peak = peak > UINT32_MAX ? UINT32_MAX : (uint32_t)peak;
+	return NPU_OK;
+}
+
+/* Largest row of norm weights. */
+static uint32_t const_slot(const struct plan *p)
+{
+	const struct npu_op *op;
+	uint32_t i, bytes = 0;
+
+	for (i = p->seg.first_op; i < p->seg.first_op + p->seg.n_ops; i++) {
+		op = npu_graph_op(p->g, i);
+		if (op->kind == NPU_OP_RMS_NORM && npu_graph_tensor(p->g, op->in[1])->cols * 4 > bytes)
+			bytes = npu_graph_tensor(p->g, op->in[1])->cols * 4;
+	}
+	return align_up(bytes);
+}
+
+npu_status npu_plan_try(struct plan *p, const struct tune *tune)
+{
+	uint32_t i, base;
+
+	p->tune = *tune;
+	p->n_bufs = 0;
+	for (i = 0; i < npu_graph_n_tensors(p->g); i++)
+		p->places[i] = (struct place){ .buf = NO_BUF };
+	p->carrier = 0;
+	p->const_addr = CARRIER_SRAM;
+	p->const_slot = const_slot(p);
+	base = p->const_addr + CONST_SLOTS * p->const_slot;
+	for (i = 0; i < p->n_nodes; i++)
+		add_node(p, i);
+	return assign(p, base);
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
+		    uint32_t sram_bytes, struct plan *out)
+{
+	uint32_t n_tensors = npu_graph_n_tensors(g);
+	npu_status status;
+
+	memset(out, 0, sizeof(*out));
+	out->g = g;
+	out->seg = *seg;
+	out->m = m;
+	out->sram_bytes = sram_bytes;
+	out->max_bufs = n_tensors + (seg->n_ops + 1) * N_TEMPS;
+	out->nodes = calloc(seg->n_ops + 1, sizeof(*out->nodes));
+	out->temps = calloc(seg->n_ops + 1, sizeof(*out->temps));
+	out->per_token = calloc(n_tensors + 1, sizeof(*out->per_token));
+	out->places = calloc(n_tensors + 1, sizeof(*out->places));
+	out->bufs = calloc(out->max_bufs, sizeof(*out->bufs));
+	if (!out->nodes || !out->temps || !out->per_token || !out->places || !out->bufs) {
+		npu_plan_fini(out);
+		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u ops", seg->n_ops);
+	}
+	out->n_nodes = npu_make_nodes(g, seg, out->nodes);
+	npu_mark_token_rows(g, out->per_token);
+	status = npu_plan_search(out);
+	if (status)
+		npu_plan_fini(out);
+	return status;
+}
+
+void npu_plan_fini(struct plan *p)
+{
+	free(p->nodes);
+	free(p->temps);
+	free(p->per_token);
+	free(p->places);
+	free(p->bufs);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "compile/track.h"
+
+#include <string.h>
+
+#include "error.h"
+
+/* Calls @fn for every granule of the access. */
+static void for_granules(struct stream *s, const struct access *a, unsigned int engine,
+			 void (*fn)(struct stream *s, struct granule *g, unsigned int engine,
+				    const struct access *a, uint32_t *need),
+			 uint32_t *need)
+{
+	uint32_t i, j, at, g;
+
+	for (i = 0; i < a->count[1] && a->bytes; i++) {
+		for (j = 0; j < a->count[0]; j++) {
+			at = a->addr + i * a->stride[1] + j * a->stride[0];
+			if ((at + a->bytes - 1) / GRANULE >= s->n_granules) {
+				s->status = npu_fail(NPU_ERR_INVALID,
+						     "internal: command %u touches SRAM 0x%x + %u",
+						     s->n, at, a->bytes);
+				return;
+			}
+			for (g = at / GRANULE; g <= (at + a->bytes - 1) / GRANULE; g++)
+				fn(s, &s->granules[g], engine, a, need);
+		}
+	}
+}
+
+static void collect(struct stream *s, struct granule *g, unsigned int engine, const struct access *a,
+		    uint32_t *need)
+{
+	unsigned int d;
+
+	(void)s;
+	if (g->written && g->writer != engine && g->written > need[g->writer])
+		need[g->writer] = g->written;
+	if (!a->write)
+		return;
+	for (d = 0; d < ENGINES; d++)
+		if (d != engine && g->read[d] > need[d])
+			need[d] = g->read[d];
+}
+
+static void record(struct stream *s, struct granule *g, unsigned int engine, const struct access *a,
+		   uint32_t *need)
+{
+	(void)need;
+	if (!a->write) {
+		g->read[engine] = s->seq[engine];
+		return;
+	}
+	memset(g->read, 0, sizeof(g->read));
+	g->writer = engine;
+	g->written = s->seq[engine];
+}
+
+void track_record(struct stream *s, unsigned int engine, const struct access *acc, uint32_t n)
+{
+	uint32_t i;
+
+	/* Reads first: a command that does both is its granules' writer. */
+	for (i = 0; i < n; i++)
+		if (!acc[i].write)
+			for_granules(s, &acc[i], engine, record, NULL);
+	for (i = 0; i < n; i++)
+		if (acc[i].write)
+			for_granules(s, &acc[i], engine, record, NULL);
+}
+
+/* ---- carriers ---------------------------------------------------------------------------- */
+
+/* The cheapest command of an engine, whose only purpose are its semaphores. */
+static union ne1_cmd carrier(const struct stream *s, unsigned int engine)
+{
+	union ne1_cmd cmd;
+
+	switch (engine) {
+	case ENG_MX:
+		cmd = stream_cmd(NE1_OP_MM);
+		cmd.mm.a = s->carrier_sram;
+		cmd.mm.b = s->carrier_sram + 4;
+		cmd.mm.c = s->carrier_sram + 8;
+		cmd.mm.a_stride = cmd.mm.b_stride = cmd.mm.c_stride = 4;
+		cmd.mm.m = cmd.mm.k = cmd.mm.n = 1;
+		return cmd;
+	case ENG_VX:
+		cmd = stream_cmd(NE1_OP_CAST);
+		cmd.vx.x = cmd.vx.out = s->carrier_sram + 12;
+		cmd.vx.outer = cmd.vx.inner = 1;
+		cmd.vx.cols = 1;
+		return cmd;
+	default:
+		cmd = stream_cmd(engine == ENG_LD ? NE1_OP_LD : NE1_OP_ST);
+		cmd.dma.base = s->carrier_base;
+		cmd.dma.offset = s->carrier_offset + (engine == ENG_LD ? 0 : 4);
+		cmd.dma.sram = s->carrier_sram + (engine == ENG_LD ? 16 : 20);
+		cmd.dma.row_bytes = cmd.dma.sram_stride = 4;
+		cmd.dma.dram_stride = 4;
+		cmd.dma.rows = 1;
+		cmd.dma.dyn = cmd.dma.clip = NE1_NO_PARAM;
+		return cmd;
+	}
+}
+
+static int free_slot(const uint8_t *slots)
+{
+	if (slots[0] == NE1_NO_SEM)
+		return 0;
+	return slots[1] == NE1_NO_SEM ? 1 : -1;
+}
+
+/* ---- signals and waits ------------------------------------------------------------------- */
+
+static uint32_t internal_error(struct stream *s, const char *what)
+{
+	s->status = npu_fail(NPU_ERR_INVALID, "internal: command %u: %s", s->n, what);
+	return 0;
+}
+
+/*
+ * Index of the first command of engine @d at or behind @seq that can signal what is being added now.  One is
+ * made if there is none.
+ */
+static uint32_t find_signaller(struct stream *s, unsigned int d, uint32_t seq)
+{
+	const struct cmd_meta *m;
+	union ne1_cmd cmd;
+	uint32_t p;
+
+	for (;;) {
+		if (seq > s->seq[d]) {
+			cmd = carrier(s, d);
+			stream_append(s, &cmd, d);
+			if (s->status)
+				return 0;
+		}
+		p = s->by_seq[d][seq];
+		m = &s->meta[p];
+		if (m->group && m->group != s->group) {
+			seq = s->groups[m->group].end[d] + 1;
+			continue;
+		}
+		if (m->group != s->group || m->region != s->region)
+			return internal_error(s, "a region depends on a command outside of it");
+		if (free_slot(s->cmds[p].hdr.signal) >= 0)
+			return p;
+		seq++;
+	}
+}
+
+/* Let the command *@cmd of @engine wait until command @p has ended. */
+static void connect(struct stream *s, unsigned int engine, union ne1_cmd *cmd, uint32_t p)
+{
+	const struct cmd_meta *m = &s->meta[p];
+	unsigned int x, d = m->engine, region = !!s->group;
+	uint8_t sem = SEM_PAIR(d, engine) + (region ? SEM_REGION : 0);
+	uint8_t *signal = s->cmds[p].hdr.signal;
+
+	if (m->seq <= s->signalled[region][d][engine]) {
+		internal_error(s, "signals of a pair out of order");
+		return;
+	}
+	s->signalled[region][d][engine] = m->seq;
+	signal[free_slot(signal)] = sem;
+	cmd->hdr.wait[free_slot(cmd->hdr.wait)] = sem;
+	for (x = 0; x < ENGINES; x++)
+		if (m->clock[x] > s->clock[engine][x])
+			s->clock[engine][x] = m->clock[x];
+	if (m->seq > s->clock[engine][d])
+		s->clock[engine][d] = m->seq;
+}
+
+/* Drop needs that are known, or will be by another one. */
+static void reduce(const struct stream *s, unsigned int engine, uint32_t *need)
+{
+	const struct cmd_meta *m;
+	unsigned int d, x;
+
+	for (d = 0; d < ENGINES; d++)
+		if (need[d] <= s->clock[engine][d])
+			need[d] = 0;
+	for (d = 0; d < ENGINES; d++) {
+		if (!need[d])
+			continue;
+		m = &s->meta[s->by_seq[d][need[d]]];
+		if (m->group != s->group)
+			continue;	/* another command will stand for it */
+		for (x = 0; x < ENGINES; x++)
+			if (x != d && need[x] && m->clock[x] >= need[x])
+				need[x] = 0;
+	}
+}
+
+void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd, const struct access *acc,
+		 uint32_t n)
+{
+	uint32_t i, p, need[ENGINES] = { 0 };
+	union ne1_cmd extra;
+	unsigned int d;
+
+	for (i = 0; i < n; i++)
+		if (!acc[i].no_wait)
+			for_granules(s, &acc[i], engine, collect, need);
+	reduce(s, engine, need);
+	for (d = 0; d < ENGINES && !s->status; d++) {
+		if (need[d] <= s->clock[engine][d])
+			continue;
+		p = find_signaller(s, d, need[d]);
+		if (s->status)
+			return;
+		if (free_slot(cmd->hdr.wait) >= 0) {
+			connect(s, engine, cmd, p);
+			continue;
+		}
+		extra = carrier(s, engine);
+		connect(s, engine, &extra, p);
+		stream_append(s, &extra, engine);
+	}
+}
