@@ -2,15 +2,17 @@
 # GGUF reader, tokenizer, chat template, sampler: linked against these stages alone.
 
 llm-stages := $(patsubst %.c,$(O)/%.o,$(filter libnpu/import/% libnpu/llm/% libnpu/error.c,$(libnpu-src)))
-llm-tests := $(addprefix $(O)/tests/unit/,gguf)
+llm-build := $(addprefix $(O)/tests/unit/,gguf_build.o tokenizer_build.o)
+llm-tests := $(addprefix $(O)/tests/unit/,gguf tokenizer chat sampler)
+llm-model-tests := $(O)/tests/unit/tokenizer_golden
 gguf-dump := $(O)/tests/unit/gguf_dump
 
-unit-tests += $(llm-tests)
+unit-tests += $(llm-tests) $(llm-model-tests)
 script-tests += tests/unit/gguf_dequant
 test-programs += $(gguf-dump)
-valgrind-tests += $(llm-tests)
+valgrind-tests += $(llm-tests) $(llm-model-tests)
 
-$(llm-tests): %: %.o $(O)/tests/unit/gguf_build.o $(llm-stages)
+$(llm-tests) $(llm-model-tests): %: %.o $(llm-build) $(llm-stages)
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson $(libnpu-libs) $(LDLIBS)
 
