@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #define VX_TARGET	__attribute__((target("avx2,fma,f16c")))
+#define VX_OWN_LOOPS
 
 #include "simd.h"
 #include "vx_loops.h"
@@ -282,6 +283,88 @@ AVX2 static void gemv_u4m(float *acc, const float *a, const float *sum, const ui
 		}
 	}
 	store4(acc, c);
+}
+
+/* vx_exp() of eight; arguments out of range are replaced at the end, as there. */
+AVX2 static inline __m256 exp8(__m256 x)
+{
+	const __m256 low = _mm256_set1_ps(-87.0f), high = _mm256_set1_ps(88.0f);
+	__m256 in = _mm256_min_ps(_mm256_max_ps(x, low), high), n, r, p;
+	__m256i i, half;
+
+	n = _mm256_round_ps(_mm256_mul_ps(in, _mm256_set1_ps(0x1.715476p+0f)),
+			    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+	r = _mm256_fmadd_ps(n, _mm256_set1_ps(-0x1.63p-1f), in);
+	r = _mm256_fmadd_ps(n, _mm256_set1_ps(0x1.bd0106p-13f), r);
+	p = _mm256_set1_ps(0x1.a0d2cep-13f);
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.6e879cp-10f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.11121p-7f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.555382p-5f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.555554p-3f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+	p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+	i = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(2 * 127));
+	half = _mm256_srai_epi32(i, 1);
+	p = _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_slli_epi32(half, 23)));
+	p = _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(i, half), 23)));
+	p = _mm256_blendv_ps(p, _mm256_setzero_ps(), _mm256_cmp_ps(x, low, _CMP_LT_OQ));
+	p = _mm256_blendv_ps(p, _mm256_set1_ps(INFINITY), _mm256_cmp_ps(x, high, _CMP_GT_OQ));
+	return _mm256_blendv_ps(p, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+AVX2 static void vx_silu(float *restrict out, const float *restrict x, size_t n)
+{
+	const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
+	size_t i;
+	__m256 v;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		v = _mm256_loadu_ps(x + i);
+		v = _mm256_div_ps(v, _mm256_add_ps(one, exp8(_mm256_xor_ps(v, sign))));
+		_mm256_storeu_ps(out + i, v);
+	}
+	for (; i < n; i++)
+		out[i] = x[i] / (1.0f + vx_exp(-x[i]));
+}
+
+AVX2 static void vx_exp_scaled(float *restrict out, const float *restrict x, float f0, float max,
+			       size_t n)
+{
+	const __m256 f = _mm256_set1_ps(f0), m = _mm256_set1_ps(max);
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		_mm256_storeu_ps(out + i,
+				 exp8(_mm256_sub_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), f), m)));
+	for (; i < n; i++)
+		out[i] = vx_exp(x[i] * f0 - max);
+}
+
+AVX2 static void vx_sumsq(float lane[8], const float *x, size_t n)
+{
+	__m256 sum = _mm256_loadu_ps(lane), v;
+	size_t i, l;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		v = _mm256_loadu_ps(x + i);
+		sum = _mm256_fmadd_ps(v, v, sum);
+	}
+	_mm256_storeu_ps(lane, sum);
+	for (l = 0; i + l < n; l++)
+		lane[l] = fmaf(x[i + l], x[i + l], lane[l]);
+}
+
+AVX2 static void vx_sum(float lane[8], const float *x, size_t n)
+{
+	__m256 sum = _mm256_loadu_ps(lane);
+	size_t i, l;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		sum = _mm256_add_ps(sum, _mm256_loadu_ps(x + i));
+	_mm256_storeu_ps(lane, sum);
+	for (l = 0; i + l < n; l++)
+		lane[l] = lane[l] + x[i + l];
 }
 
 const struct sim_simd sim_simd_avx2 = {

@@ -48,6 +48,9 @@ VX_TARGET static inline float vx_exp(float x)
 	return x == x ? p : x;
 }
 
+/* A table's file may bring its own sums and exponentials, where compilers do not widen these. */
+#ifndef VX_OWN_LOOPS
+
 VX_TARGET static void vx_sumsq(float lane[8], const float *x, size_t n)
 {
 	size_t i, l;
@@ -70,6 +73,25 @@ VX_TARGET static void vx_sum(float lane[8], const float *x, size_t n)
 		lane[l] = lane[l] + x[i + l];
 }
 
+VX_TARGET static void vx_silu(float *restrict out, const float *restrict x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		out[i] = x[i] / (1.0f + vx_exp(-x[i]));
+}
+
+VX_TARGET static void vx_exp_scaled(float *restrict out, const float *restrict x, float f0, float max,
+				    size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		out[i] = vx_exp(x[i] * f0 - max);
+}
+
+#endif
+
 VX_TARGET static void vx_norm(float *restrict out, const float *restrict x, const float *restrict y,
 			      float r, size_t n)
 {
@@ -77,14 +99,6 @@ VX_TARGET static void vx_norm(float *restrict out, const float *restrict x, cons
 
 	for (i = 0; i < n; i++)
 		out[i] = (x[i] * r) * y[i];
-}
-
-VX_TARGET static void vx_silu(float *restrict out, const float *restrict x, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		out[i] = x[i] / (1.0f + vx_exp(-x[i]));
 }
 
 VX_TARGET static void vx_add(float *restrict out, const float *restrict x, const float *restrict y,
@@ -131,15 +145,6 @@ VX_TARGET static void vx_rope(float *restrict out0, float *restrict out1, const 
 		out0[i] = (x0[i] * c[i]) - (x1[i] * s[i]);
 		out1[i] = (x0[i] * s[i]) + (x1[i] * c[i]);
 	}
-}
-
-VX_TARGET static void vx_exp_scaled(float *restrict out, const float *restrict x, float f0, float max,
-				    size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		out[i] = vx_exp(x[i] * f0 - max);
 }
 
 #define SIM_VX_LOOPS \
