@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * ATTENTION: for each KV head and block of tokens, an online softmax over tiles of positions, in the steps
- * that npu/graph.h defines.  K and V tiles are widened once for all query rows that use them; a row is one
- * query head of one token.
+ * ATTENTION: for each KV head and block of tokens, an online softmax over tiles of positions, in
+ * the steps that npu/graph.h defines.  K and V tiles are widened once for all query rows that use
+ * them; a row is one query head of one token.
  */
 #include "exec.h"
 
 #include <float.h>
 #include <string.h>
 
-#define TOKEN_BLOCK	16u
+#define TOKEN_BLOCK 16u
 
 struct attention {
 	const struct cpu_run *run;
 	const struct npu_attention *attr;
 	const uint16_t *q, *k, *v;
-	uint16_t *out;
+	void *out;
+	enum npu_dtype out_type;
 	uint32_t q_cols, kv_cols;
 	uint32_t kv_len;
-	uint32_t rep;		/* query heads per KV head */
+	uint32_t rep; /* query heads per KV head */
 };
 
 /* A thread's scratch for one item. */
 struct block {
 	const struct attention *at;
 	uint32_t kv_head;
-	uint32_t t0, rows;	/* first token; rows = tokens * rep */
-	float *kt;		/* [head_dim][kv_tile]: K transposed */
-	float *vt;		/* [kv_tile][head_dim] */
-	float *q, *o;		/* [rows][head_dim] */
-	float *s, *p;		/* [rows][kv_tile] */
+	uint32_t t0, rows; /* first token; rows = tokens * rep */
+	float *kt;	   /* [head_dim][kv_tile]: K transposed */
+	float *vt;	   /* [kv_tile][head_dim] */
+	float *q, *o;	   /* [rows][head_dim] */
+	float *s, *p;	   /* [rows][kv_tile] */
 	struct cpu_softmax *state;
 };
 
@@ -46,7 +47,8 @@ struct cpu_need cpu_attention_need(const npu_graph *g, const struct npu_op *op)
 	const struct npu_attention *a = &op->attention;
 	uint32_t tokens = npu_graph_n_tokens(g) < TOKEN_BLOCK ? npu_graph_n_tokens(g) : TOKEN_BLOCK;
 
-	return (struct cpu_need) { .local = block_floats(a, tokens * (a->n_heads / a->n_kv_heads)) };
+	return (struct cpu_need) { .local = block_floats(a,
+							 tokens * (a->n_heads / a->n_kv_heads)) };
 }
 
 static void carve(struct block *b, float *mem)
@@ -106,7 +108,8 @@ static void load_tile(struct block *b, uint32_t start, uint32_t cols)
 }
 
 /* Valid columns of @row in the tile: *first..*end-1. */
-static void valid_columns(const struct block *b, uint32_t row, uint32_t start, uint32_t *first, uint32_t *end)
+static void valid_columns(const struct block *b, uint32_t row, uint32_t start, uint32_t *first,
+			  uint32_t *end)
 {
 	const struct attention *at = b->at;
 	uint32_t limit = at->run->pos + b->t0 + row / at->rep + 1;
@@ -146,7 +149,8 @@ static void attention_block(void *arg, uint32_t item, uint32_t thread)
 {
 	const struct attention *at = arg;
 	uint32_t n_valid = at->run->n_valid, hd = at->attr->head_dim;
-	struct block b = { .at = at, .kv_head = item % at->attr->n_kv_heads,
+	struct block b = { .at = at,
+			   .kv_head = item % at->attr->n_kv_heads,
 			   .t0 = item / at->attr->n_kv_heads * TOKEN_BLOCK };
 	uint32_t tokens = n_valid - b.t0 < TOKEN_BLOCK ? n_valid - b.t0 : TOKEN_BLOCK;
 	const struct cpu_kernels *k = at->run->cpu->k;
@@ -160,7 +164,10 @@ static void attention_block(void *arg, uint32_t item, uint32_t thread)
 		float *o = b.o + (size_t)r * hd;
 
 		k->div_row(o, o, b.state[r].l, hd);
-		k->narrow(at->out + query_at(&b, r), o, hd);
+		if (at->out_type == NPU_DTYPE_F32)
+			memcpy((float *)at->out + query_at(&b, r), o, hd * sizeof(float));
+		else
+			k->narrow((uint16_t *)at->out + query_at(&b, r), o, hd);
 	}
 }
 
@@ -169,9 +176,17 @@ void cpu_attention(struct cpu_run *r)
 	const struct npu_tensor *q = run_in(r, 0), *k = run_in(r, 1), *v = run_in(r, 2);
 	const struct npu_attention *attr = &r->op->attention;
 	struct attention at = {
-		.run = r, .attr = attr, .q = run_data(r, q), .k = run_data(r, k), .v = run_data(r, v),
-		.out = run_data(r, run_out(r)), .q_cols = q->cols, .kv_cols = k->cols,
-		.kv_len = r->pos + r->n_valid, .rep = attr->n_heads / attr->n_kv_heads,
+		.run = r,
+		.attr = attr,
+		.q = run_data(r, q),
+		.k = run_data(r, k),
+		.v = run_data(r, v),
+		.out = run_data(r, run_out(r)),
+		.out_type = run_out(r)->dtype,
+		.q_cols = q->cols,
+		.kv_cols = k->cols,
+		.kv_len = r->pos + r->n_valid,
+		.rep = attr->n_heads / attr->n_kv_heads,
 	};
 	uint32_t blocks = (r->n_valid + TOKEN_BLOCK - 1) / TOKEN_BLOCK;
 

@@ -41,7 +41,8 @@ void npu_cpu_del(struct npu_cpu *cpu)
 
 uint64_t npu_cpu_scratch_bytes(const struct npu_cpu *cpu)
 {
-	return (cpu->shared_floats + cpu->local_floats * cpu_pool_threads(cpu->pool)) * sizeof(float);
+	return (cpu->shared_floats + cpu->local_floats * cpu_pool_threads(cpu->pool)) *
+	       sizeof(float);
 }
 
 /* Row ops hold two inputs and the output of a row in F32. */
@@ -69,7 +70,7 @@ static struct cpu_need graph_need(const npu_graph *g)
 		need.shared = n.shared > need.shared ? n.shared : need.shared;
 		need.local = n.local > need.local ? n.local : need.local;
 	}
-	need.local = (need.local + 15) & ~(size_t)15;	/* threads do not share cache lines */
+	need.local = (need.local + 15) & ~(size_t)15; /* threads do not share cache lines */
 	return need;
 }
 
@@ -100,7 +101,8 @@ npu_status npu_cpu_reserve(struct npu_cpu *cpu, const npu_graph *g)
 }
 
 /* Row @row of @t in F32: in place, or widened to @scratch. */
-static const float *row_in(const struct cpu_run *r, const struct npu_tensor *t, uint32_t row, float *scratch)
+static const float *row_in(const struct cpu_run *r, const struct npu_tensor *t, uint32_t row,
+			   float *scratch)
 {
 	const char *data = run_data(r, t);
 
@@ -119,10 +121,12 @@ static void rope_row(const struct cpu_run *r, float *out, const float *x, uint32
 
 	table += (size_t)(r->pos + row) * a->head_dim;
 	for (uint32_t h = 0; h < a->n_heads; h++)
-		r->cpu->k->rope(out + h * a->head_dim, x + h * a->head_dim, table, a->head_dim, a->neox);
+		r->cpu->k->rope(out + h * a->head_dim, x + h * a->head_dim, table, a->head_dim,
+				a->neox);
 }
 
-static void compute_row(const struct cpu_run *r, float *out, const float *x, const float *y, uint32_t row)
+static void compute_row(const struct cpu_run *r, float *out, const float *x, const float *y,
+			uint32_t row)
 {
 	const struct cpu_kernels *k = r->cpu->k;
 	uint32_t n = run_out(r)->cols;
@@ -134,7 +138,7 @@ static void compute_row(const struct cpu_run *r, float *out, const float *x, con
 	case NPU_OP_MUL: k->mul(out, x, y, n); break;
 	case NPU_OP_ADD: k->add(out, x, y, n); break;
 	case NPU_OP_SWIGLU: k->swiglu(out, x, y, n); break;
-	default: memcpy(out, x, n * sizeof(float)); break;	/* CAST */
+	default: memcpy(out, x, n * sizeof(float)); break; /* CAST */
 	}
 }
 
@@ -169,11 +173,11 @@ static npu_status get_rows(const struct cpu_run *r)
 
 	for (uint32_t i = 0; i < run_rows(r, ids); i++, out += o->cols) {
 		if (id[i] >= table->rows)
-			return npu_fail(NPU_ERR_INVALID, "token %u: id %u, '%s' has %u rows", i, id[i],
-					table->name, table->rows);
+			return npu_fail(NPU_ERR_INVALID, "token %u: id %u, '%s' has %u rows", i,
+					id[i], table->name, table->rows);
 		ret = npu_dequant_row(table->weight->type,
-				      rows + id[i] * npu_dtype_row_bytes(table->dtype, table->cols), out,
-				      table->cols);
+				      rows + id[i] * npu_dtype_row_bytes(table->dtype, table->cols),
+				      out, table->cols);
 		if (ret)
 			return ret;
 	}
@@ -209,7 +213,8 @@ static npu_status check_positions(const struct cpu_run *r)
 		if (r->pos + (uint64_t)r->n_valid > t->rows)
 			return npu_fail(NPU_ERR_LIMIT, "%s: positions %u..%llu, '%s' has %u",
 					npu_op_name(r->op->kind), r->pos,
-					(unsigned long long)r->pos + r->n_valid - 1, t->name, t->rows);
+					(unsigned long long)r->pos + r->n_valid - 1, t->name,
+					t->rows);
 	}
 	return NPU_OK;
 }
@@ -226,9 +231,7 @@ static npu_status run_op(struct cpu_run *r)
 	case NPU_OP_ROW_SELECT: return row_select(r);
 	case NPU_OP_MATMUL: cpu_matmul(r); return NPU_OK;
 	case NPU_OP_ATTENTION: cpu_attention(r); return NPU_OK;
-	default:
-		cpu_pool_run(r->cpu->pool, row_item, r, run_rows(r, run_out(r)));
-		return NPU_OK;
+	default: cpu_pool_run(r->cpu->pool, row_item, r, run_rows(r, run_out(r))); return NPU_OK;
 	}
 }
 
@@ -243,8 +246,8 @@ npu_status npu_cpu_run(struct npu_cpu *cpu, const npu_graph *g, uint32_t first, 
 		return npu_fail(NPU_ERR_INVALID, "CPU executor: graph of %u ops was not reserved",
 				npu_graph_n_ops(g));
 	if (n_valid == 0 || n_valid > npu_graph_n_tokens(g))
-		return npu_fail(NPU_ERR_INVALID, "CPU executor: %u tokens for a graph of %u", n_valid,
-				npu_graph_n_tokens(g));
+		return npu_fail(NPU_ERR_INVALID, "CPU executor: %u tokens for a graph of %u",
+				n_valid, npu_graph_n_tokens(g));
 	if ((uint64_t)first + n_ops > npu_graph_n_ops(g))
 		return npu_fail(NPU_ERR_INVALID, "CPU executor: ops %u..%llu of %u", first,
 				(unsigned long long)first + n_ops - 1, npu_graph_n_ops(g));

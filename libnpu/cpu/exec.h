@@ -10,9 +10,9 @@
 struct npu_cpu {
 	const struct cpu_kernels *k;
 	struct cpu_pool *pool;
-	float *shared;			/* one op's common scratch */
+	float *shared; /* one op's common scratch */
 	size_t shared_floats;
-	float *local;			/* local_floats for each thread */
+	float *local; /* local_floats for each thread */
 	size_t local_floats;
 };
 

@@ -8,15 +8,18 @@
 
 #include "fp16.h"
 
-#define EXP_MIN		-87.0f
-#define EXP_MAX		88.0f
-#define EXP_LOG2E	0x1.715476p+0f
-#define EXP_LN2_HI	-0x1.63p-1f
-#define EXP_LN2_LO	0x1.bd0106p-13f
-#define EXP_P0		0x1.a0d2cep-13f
-#define EXP_COEFFS	{ 0x1.6e879cp-10f, 0x1.11121p-7f, 0x1.555382p-5f, 0x1.555554p-3f, \
-			  0x1.0p-1f, 1.0f, 1.0f }
-#define EXP_N_COEFFS	7
+#define EXP_MIN	   -87.0f
+#define EXP_MAX	   88.0f
+#define EXP_LOG2E  0x1.715476p+0f
+#define EXP_LN2_HI -0x1.63p-1f
+#define EXP_LN2_LO 0x1.bd0106p-13f
+#define EXP_P0	   0x1.a0d2cep-13f
+#define EXP_COEFFS \
+	{ \
+		0x1.6e879cp-10f, 0x1.11121p-7f, 0x1.555382p-5f, 0x1.555554p-3f, 0x1.0p-1f, 1.0f, \
+			1.0f \
+	}
+#define EXP_N_COEFFS 7
 
 static inline float npu_exp(float x)
 {

@@ -29,7 +29,7 @@ static inline float fp16_widen(uint16_t h)
 	uint32_t exp = h >> 10 & 0x1f;
 	uint32_t man = h & 0x3ff;
 
-	if (exp == 0)	/* zero or subnormal: man * 2^-24 is exact */
+	if (exp == 0) /* zero or subnormal: man * 2^-24 is exact */
 		return fp32_from_bits(sign | fp32_to_bits((float)man * 0x1p-24f));
 	if (exp == 31)
 		return fp32_from_bits(sign | 0x7f800000 | man << 13);
@@ -44,9 +44,10 @@ static inline uint16_t fp16_narrow(float f)
 	uint32_t half;
 
 	u &= 0x7fffffff;
-	if (u >= 0x47800000)	/* 65536 and up, infinity, NaN */
+	if (u >= 0x47800000) /* 65536 and up, infinity, NaN */
 		return sign | (u > 0x7f800000 ? 0x7e00 : 0x7c00);
-	if (u < 0x38800000) {	/* below 2^-14: adding 0.5 leaves man * 2^-24 in the low bits, rounded */
+	if (u <
+	    0x38800000) { /* below 2^-14: adding 0.5 leaves man * 2^-24 in the low bits, rounded */
 		half = fp32_to_bits(fp32_from_bits(u) + 0.5f) - 0x3f000000;
 		return sign | half;
 	}

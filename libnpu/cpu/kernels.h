@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner loops of the CPU executor, one table per instruction set.  All tables give the same bits,
- * those of driver/hw/ne1.md, section 6.  Operands are F32 in memory unless named otherwise; rows are
- * contiguous; nothing needs alignment; out may equal an input of the same shape.
+ * The inner loops of the CPU executor, one table per instruction set.  All tables give the same
+ * bits, those of driver/hw/ne1.md, section 6.  Operands are F32 in memory unless named otherwise;
+ * rows are contiguous; nothing needs alignment; out may equal an input of the same shape.
  */
 #ifndef LIBNPU_CPU_KERNELS_H
 #define LIBNPU_CPU_KERNELS_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CPU_GROUP	32	/* elements that share a scale */
-#define CPU_PANEL	32	/* weight rows (output columns) that are unpacked together */
+#define CPU_GROUP 32 /* elements that share a scale */
+#define CPU_PANEL 32 /* weight rows (output columns) that are unpacked together */
 
 /* One row's running state of the online softmax. */
 struct cpu_softmax {
@@ -31,16 +31,16 @@ struct cpu_kernels {
 	void (*mm)(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
 		   uint32_t m, uint32_t k, uint32_t n);
 
-	/* Integers of one group of @rows <= CPU_PANEL weight rows, transposed: q[kk * CPU_PANEL + row];
-	 * columns beyond @rows are set to 0.  Row r starts at qs + r * stride.
-	 * q4: 16 bytes, element i < 16 in the low nibble of byte i, i + 16 in the high one; 0..15.
-	 * q8: 32 signed bytes.
+	/* Integers of one group of @rows <= CPU_PANEL weight rows, transposed: q[kk * CPU_PANEL +
+	 * row]; columns beyond @rows are set to 0.  Row r starts at qs + r * stride. q4: 16 bytes,
+	 * element i < 16 in the low nibble of byte i, i + 16 in the high one; 0..15. q8: 32 signed
+	 * bytes.
 	 */
 	void (*unpack_q4)(float *q, const uint8_t *qs, size_t stride, uint32_t rows);
 	void (*unpack_q8)(float *q, const uint8_t *qs, size_t stride, uint32_t rows);
 
-	/* End of a group, for CPU_PANEL columns of @m rows: acc = fma(scale, p, acc), then, unless min is
-	 * NULL, acc = fma(min, sum, acc) with sum[i * sum_stride] for row i.
+	/* End of a group, for CPU_PANEL columns of @m rows: acc = fma(scale, p, acc), then, unless
+	 * min is NULL, acc = fma(min, sum, acc) with sum[i * sum_stride] for row i.
 	 */
 	void (*end_group)(float *acc, const float *p, const float *scale, const float *min,
 			  const float *sum, size_t sum_stride, uint32_t m);
@@ -54,9 +54,9 @@ struct cpu_kernels {
 	void (*mul)(float *out, const float *x, const float *y, size_t n);
 	void (*div_row)(float *out, const float *x, float y, size_t n);
 
-	/* One tile of the online softmax: columns first..end-1 of @cols are valid (a multiple of 8; s holds
-	 * any finite or non-finite values elsewhere).  p gets probabilities rounded to F16, 0 in masked
-	 * columns; o[o_cols] is scaled.  @st starts as {-FLT_MAX, 0} and o as zeros.
+	/* One tile of the online softmax: columns first..end-1 of @cols are valid (a multiple of 8;
+	 * s holds any finite or non-finite values elsewhere).  p gets probabilities rounded to F16,
+	 * 0 in masked columns; o[o_cols] is scaled.  @st starts as {-FLT_MAX, 0} and o as zeros.
 	 */
 	void (*softmax)(float *p, const float *s, struct cpu_softmax *st, float *o, uint32_t o_cols,
 			uint32_t cols, uint32_t first, uint32_t end, float scale);

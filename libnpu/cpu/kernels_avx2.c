@@ -14,21 +14,22 @@
 #include "exp.h"
 #include "fp16.h"
 
-#define AVX2		__attribute__((target("avx2,fma,f16c")))
-#define INLINE		AVX2 static inline __attribute__((always_inline))
-#define LANES		8
+#define AVX2   __attribute__((target("avx2,fma,f16c")))
+#define INLINE AVX2 static inline __attribute__((always_inline))
+#define LANES  8
 
 AVX2 static void widen(float *dst, const uint16_t *src, size_t n)
 {
 	size_t i = 0;
 
 	for (; i + LANES <= n; i += LANES)
-		_mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(src + i))));
+		_mm256_storeu_ps(dst + i,
+				 _mm256_cvtph_ps(_mm_loadu_si128((const void *)(src + i))));
 	for (; i < n; i++)
 		dst[i] = fp16_widen(src[i]);
 }
 
-#define ROUND_EVEN	(_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define ROUND_EVEN (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
 AVX2 static void narrow(uint16_t *dst, const float *src, size_t n)
 {
@@ -57,8 +58,8 @@ INLINE void mm_block(float *c, size_t ldc, const float *a, size_t lda, const flo
 			__m256 w = _mm256_loadu_ps(b + j * LANES);
 
 			for (int i = 0; i < rows; i++)
-				acc[i][j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + i * lda + kk), w,
-							    acc[i][j]);
+				acc[i][j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + i * lda + kk),
+							    w, acc[i][j]);
 		}
 	}
 	for (int i = 0; i < rows; i++)
@@ -67,8 +68,8 @@ INLINE void mm_block(float *c, size_t ldc, const float *a, size_t lda, const flo
 }
 
 /* The last n < 8 columns. */
-AVX2 static void mm_tail(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
-			 uint32_t m, uint32_t k, uint32_t n)
+AVX2 static void mm_tail(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+			 size_t ldb, uint32_t m, uint32_t k, uint32_t n)
 {
 	for (uint32_t i = 0; i < m; i++)
 		for (uint32_t j = 0; j < n; j++) {
@@ -172,8 +173,9 @@ AVX2 static void unpack_q8(float *q, const uint8_t *qs, size_t stride, uint32_t 
 
 				for (int i = 0; i < 4; i++)
 					store_int(dst + i * CPU_PANEL,
-						  _mm256_srai_epi32(_mm256_slli_epi32(word[w], 24 - 8 * i),
-								    24));
+						  _mm256_srai_epi32(
+							  _mm256_slli_epi32(word[w], 24 - 8 * i),
+							  24));
 			}
 		}
 	}
@@ -184,7 +186,8 @@ AVX2 static void end_group(float *acc, const float *p, const float *scale, const
 {
 	for (uint32_t i = 0; i < m; i++, acc += CPU_PANEL, p += CPU_PANEL) {
 		for (int j = 0; j < CPU_PANEL; j += LANES) {
-			__m256 v = _mm256_fmadd_ps(_mm256_loadu_ps(scale + j), _mm256_loadu_ps(p + j),
+			__m256 v = _mm256_fmadd_ps(_mm256_loadu_ps(scale + j),
+						   _mm256_loadu_ps(p + j),
 						   _mm256_loadu_ps(acc + j));
 
 			if (min)
@@ -303,8 +306,8 @@ INLINE float max_lanes(__m256 v, float max)
 	return max;
 }
 
-AVX2 static void softmax(float *p, const float *s, struct cpu_softmax *st, float *o, uint32_t o_cols,
-			 uint32_t cols, uint32_t first, uint32_t end, float scale)
+AVX2 static void softmax(float *p, const float *s, struct cpu_softmax *st, float *o,
+			 uint32_t o_cols, uint32_t cols, uint32_t first, uint32_t end, float scale)
 {
 	const __m256 f0 = _mm256_set1_ps(scale);
 	__m256 max8 = _mm256_set1_ps(st->m), lane = _mm256_setzero_ps(), max_all;

@@ -8,7 +8,7 @@
 #include "exp.h"
 #include "fp16.h"
 
-#define LANES	8
+#define LANES 8
 
 static float sum_lanes(const float l[LANES])
 {
@@ -27,13 +27,14 @@ static void narrow(uint16_t *dst, const float *src, size_t n)
 		dst[i] = fp16_narrow(src[i]);
 }
 
-static void mm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, uint32_t m,
-	       uint32_t k, uint32_t n)
+static void mm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
+	       uint32_t m, uint32_t k, uint32_t n)
 {
 	for (uint32_t i = 0; i < m; i++)
 		for (uint32_t kk = 0; kk < k; kk++)
 			for (uint32_t j = 0; j < n; j++)
-				c[i * ldc + j] = fmaf(a[i * lda + kk], b[kk * ldb + j], c[i * ldc + j]);
+				c[i * ldc + j] = fmaf(a[i * lda + kk], b[kk * ldb + j],
+						      c[i * ldc + j]);
 }
 
 static void unpack_q4(float *q, const uint8_t *qs, size_t stride, uint32_t rows)
@@ -55,8 +56,8 @@ static void unpack_q8(float *q, const uint8_t *qs, size_t stride, uint32_t rows)
 			q[i * CPU_PANEL + r] = (int8_t)qs[i];
 }
 
-static void end_group(float *acc, const float *p, const float *scale, const float *min, const float *sum,
-		      size_t sum_stride, uint32_t m)
+static void end_group(float *acc, const float *p, const float *scale, const float *min,
+		      const float *sum, size_t sum_stride, uint32_t m)
 {
 	for (uint32_t i = 0; i < m; i++, acc += CPU_PANEL, p += CPU_PANEL) {
 		for (uint32_t j = 0; j < CPU_PANEL; j++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * MATMUL on weights as the model file stores them.  The work is cut into panels of CPU_PANEL weight rows;
- * a panel's group of CPU_GROUP values is unpacked to F32 once and used for up to ROW_BLOCK tokens.
+ * MATMUL on weights as the model file stores them.  The work is cut into panels of CPU_PANEL weight
+ * rows; a panel's group of CPU_GROUP values is unpacked to F32 once and used for up to ROW_BLOCK
+ * tokens.
  */
 #include "exec.h"
 
@@ -9,20 +10,21 @@
 
 #include "fp16.h"
 
-#define ROW_BLOCK	64u
-#define BLOCK_FLOATS	(CPU_GROUP * CPU_PANEL)
+#define ROW_BLOCK    64u
+#define BLOCK_FLOATS (CPU_GROUP * CPU_PANEL)
 
 /* Where a block keeps its fields; packed types only. */
 struct packing {
 	uint32_t block_bytes;
-	uint32_t quants;	/* offset of the integers; the scale is at 0 */
-	int has_min;		/* stored at offset 2 for Q4_1, computed for Q4_0 */
+	uint32_t quants; /* offset of the integers; the scale is at 0 */
+	int has_min;	 /* stored at offset 2 for Q4_1, computed for Q4_0 */
 	int bits;
 };
 
 static const struct packing *packing_of(enum npu_dtype dtype)
 {
-	static const struct packing q4_0 = { 18, 2, 1, 4 }, q4_1 = { 20, 4, 1, 4 }, q8_0 = { 34, 2, 0, 8 };
+	static const struct packing q4_0 = { 18, 2, 1, 4 }, q4_1 = { 20, 4, 1, 4 },
+				    q8_0 = { 34, 2, 0, 8 };
 
 	switch (dtype) {
 	case NPU_DTYPE_Q4_0: return &q4_0;
@@ -34,12 +36,12 @@ static const struct packing *packing_of(enum npu_dtype dtype)
 
 struct matmul {
 	const struct cpu_run *run;
-	const float *a;		/* [m][k], widened */
-	const float *sums;	/* [m][k / CPU_GROUP] of a's groups, for types with a minimum */
+	const float *a;	   /* [m][k], widened */
+	const float *sums; /* [m][k / CPU_GROUP] of a's groups, for types with a minimum */
 	const struct packing *pack;
 	enum npu_dtype wtype, ctype;
 	const uint8_t *w;
-	size_t w_stride;	/* bytes of a weight row */
+	size_t w_stride; /* bytes of a weight row */
 	void *c;
 	uint32_t m, k, n;
 };
@@ -61,7 +63,8 @@ struct cpu_need cpu_matmul_need(const npu_graph *g, const struct npu_op *op)
 				   .local = sizeof(struct panel) / sizeof(float) };
 }
 
-static void read_scales(const struct matmul *mm, struct panel *p, const uint8_t *block, uint32_t cols)
+static void read_scales(const struct matmul *mm, struct panel *p, const uint8_t *block,
+			uint32_t cols)
 {
 	uint16_t scale[CPU_PANEL] = { 0 }, min[CPU_PANEL] = { 0 };
 
@@ -78,8 +81,8 @@ static void read_scales(const struct matmul *mm, struct panel *p, const uint8_t 
 }
 
 /* acc[i][j] for rows i0.. of A and the @cols weight rows from j0. */
-static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows, uint32_t j0,
-			 uint32_t cols)
+static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows,
+			 uint32_t j0, uint32_t cols)
 {
 	const struct cpu_kernels *k = mm->run->cpu->k;
 	uint32_t n_groups = mm->k / CPU_GROUP;
@@ -100,8 +103,8 @@ static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, 
 }
 
 /* F32 values of @n elements of a plain weight row. */
-static void widen_plain(const struct cpu_kernels *k, enum npu_dtype dtype, float *dst, const uint8_t *src,
-			uint32_t n)
+static void widen_plain(const struct cpu_kernels *k, enum npu_dtype dtype, float *dst,
+			const uint8_t *src, uint32_t n)
 {
 	uint16_t half[CPU_GROUP];
 
@@ -114,12 +117,12 @@ static void widen_plain(const struct cpu_kernels *k, enum npu_dtype dtype, float
 		k->widen(dst, half, n);
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)	/* BF16: the upper half of an F32 */
+	for (uint32_t i = 0; i < n; i++) /* BF16: the upper half of an F32 */
 		dst[i] = fp32_from_bits((uint32_t)half[i] << 16);
 }
 
-static void plain_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows, uint32_t j0,
-			uint32_t cols)
+static void plain_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows,
+			uint32_t j0, uint32_t cols)
 {
 	const struct cpu_kernels *k = mm->run->cpu->k;
 	size_t size = npu_dtype_row_bytes(mm->wtype, 1);
@@ -130,12 +133,13 @@ static void plain_block(const struct matmul *mm, struct panel *p, uint32_t i0, u
 
 		memset(p->q, 0, sizeof(p->q));
 		for (uint32_t j = 0; j < cols; j++) {
-			widen_plain(k, mm->wtype, row, mm->w + (j0 + j) * mm->w_stride + k0 * size, kn);
+			widen_plain(k, mm->wtype, row, mm->w + (j0 + j) * mm->w_stride + k0 * size,
+				    kn);
 			for (uint32_t kk = 0; kk < kn; kk++)
 				p->q[kk * CPU_PANEL + j] = row[kk];
 		}
-		k->mm(p->acc, CPU_PANEL, mm->a + (size_t)i0 * mm->k + k0, mm->k, p->q, CPU_PANEL, rows, kn,
-		      CPU_PANEL);
+		k->mm(p->acc, CPU_PANEL, mm->a + (size_t)i0 * mm->k + k0, mm->k, p->q, CPU_PANEL,
+		      rows, kn, CPU_PANEL);
 	}
 }
 
@@ -189,13 +193,24 @@ void cpu_matmul(struct cpu_run *r)
 	const struct npu_tensor *a = run_in(r, 0), *w = run_in(r, 1), *c = run_out(r);
 	struct npu_cpu *cpu = r->cpu;
 	struct matmul mm = {
-		.run = r, .a = cpu->shared, .pack = packing_of(w->dtype), .wtype = w->dtype,
-		.ctype = c->dtype, .w = w->data, .w_stride = npu_dtype_row_bytes(w->dtype, w->cols),
-		.c = run_data(r, c), .m = run_rows(r, a), .k = a->cols, .n = c->cols,
+		.run = r,
+		.a = cpu->shared,
+		.pack = packing_of(w->dtype),
+		.wtype = w->dtype,
+		.ctype = c->dtype,
+		.w = w->data,
+		.w_stride = npu_dtype_row_bytes(w->dtype, w->cols),
+		.c = run_data(r, c),
+		.m = run_rows(r, a),
+		.k = a->cols,
+		.n = c->cols,
 	};
 	size_t floats = (size_t)mm.m * mm.k;
 
-	cpu->k->widen(cpu->shared, run_data(r, a), floats);
+	if (a->dtype == NPU_DTYPE_F32)
+		memcpy(cpu->shared, run_data(r, a), floats * sizeof(float));
+	else
+		cpu->k->widen(cpu->shared, run_data(r, a), floats);
 	mm.sums = cpu->shared + floats;
 	if (mm.pack && mm.pack->has_min)
 		group_sums(cpu->shared + floats, cpu->shared, floats / CPU_GROUP);

@@ -6,10 +6,10 @@
 
 #include "error.h"
 
-#define ALIGN	64u
+#define ALIGN 64u
 
 struct life {
-	uint32_t first, last;	/* ops that write and last read it */
+	uint32_t first, last; /* ops that write and last read it */
 };
 
 static struct life *lifetimes(const npu_graph *g)
@@ -74,7 +74,7 @@ npu_status npu_cpu_plan(const npu_graph *g, const uint8_t *want, size_t *offset,
 		goto out;
 	}
 	*total = 0;
-	for (uint32_t id = 0; id < n; id++) {	/* ids ascend in order of birth */
+	for (uint32_t id = 0; id < n; id++) { /* ids ascend in order of birth */
 		offset[id] = 0;
 		if (!want[id])
 			continue;

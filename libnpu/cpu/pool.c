@@ -10,22 +10,22 @@
 struct worker {
 	struct cpu_pool *pool;
 	pthread_t thread;
-	uint32_t index;		/* 1.. */
+	uint32_t index; /* 1.. */
 };
 
 struct cpu_pool {
 	uint32_t n_threads;
-	uint32_t n_started;	/* workers, without the caller */
+	uint32_t n_started; /* workers, without the caller */
 	struct worker *workers;
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
-	uint64_t generation;	/* of the loop; guarded by lock, like all below but next */
-	uint32_t running;	/* workers that have not finished this generation */
+	uint64_t generation; /* of the loop; guarded by lock, like all below but next */
+	uint32_t running;    /* workers that have not finished this generation */
 	bool stop;
 	cpu_pool_fn fn;
 	void *arg;
 	uint32_t n_items;
-	uint32_t next;		/* atomic: first item that nobody took */
+	uint32_t next; /* atomic: first item that nobody took */
 };
 
 static void take_items(struct cpu_pool *pool, uint32_t thread)
@@ -85,8 +85,8 @@ npu_status cpu_pool_new(uint32_t n_threads, struct cpu_pool **out)
 		w->index = i;
 		if (pthread_create(&w->thread, NULL, worker_main, w)) {
 			cpu_pool_del(pool);
-			return npu_fail(NPU_ERR_NOMEM, "thread pool: cannot start thread %u of %u", i,
-					n_threads);
+			return npu_fail(NPU_ERR_NOMEM, "thread pool: cannot start thread %u of %u",
+					i, n_threads);
 		}
 		pool->n_started++;
 	}

@@ -13,7 +13,7 @@ struct cpu_pool;
 typedef void (*cpu_pool_fn)(void *arg, uint32_t item, uint32_t thread);
 
 npu_status cpu_pool_new(uint32_t n_threads, struct cpu_pool **out);
-void cpu_pool_del(struct cpu_pool *pool);	/* NULL is allowed */
+void cpu_pool_del(struct cpu_pool *pool); /* NULL is allowed */
 uint32_t cpu_pool_threads(const struct cpu_pool *pool);
 
 /* Returns when all items are done.  The calling thread takes part as thread 0. */

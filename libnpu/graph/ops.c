@@ -129,7 +129,7 @@ npu_status npu_graph_matmul(npu_graph *g, const char *name, uint32_t a, uint32_t
 			    enum npu_dtype dtype, uint32_t *out)
 {
 	struct build b = begin(g, NPU_OP_MATMUL, name);
-	const struct npu_tensor *ta = input(&b, a, KINDS_ROWS, BIT(F16));
+	const struct npu_tensor *ta = input(&b, a, KINDS_ROWS, FLOATS);
 	const struct npu_tensor *tw = input(&b, w, 1u << NPU_TENSOR_WEIGHT, ~0u);
 
 	if (b.status)
@@ -192,7 +192,8 @@ static npu_status check_attention(const char *name, const struct npu_attention *
 }
 
 npu_status npu_graph_attention(npu_graph *g, const char *name, uint32_t q, uint32_t k, uint32_t v,
-			       const struct npu_attention *attr, uint32_t *out)
+			       const struct npu_attention *attr, enum npu_dtype dtype,
+			       uint32_t *out)
 {
 	struct build b = begin(g, NPU_OP_ATTENTION, name);
 	const struct npu_tensor *tq = input(&b, q, KINDS_ROWS, BIT(F16));
@@ -206,7 +207,7 @@ npu_status npu_graph_attention(npu_graph *g, const char *name, uint32_t q, uint3
 	want_shape(&b, tk, tk->rows, (uint64_t)attr->n_kv_heads * attr->head_dim);
 	want_shape(&b, tv, tk->rows, tk->cols);
 	b.op.attention = *attr;
-	return end(&b, NPU_DTYPE_F16, tq->rows, tq->cols, out);
+	return end(&b, dtype, tq->rows, tq->cols, out);
 }
 
 npu_status npu_graph_silu(npu_graph *g, const char *name, uint32_t x, enum npu_dtype dtype,

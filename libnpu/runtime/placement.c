@@ -22,7 +22,8 @@ static struct npu_placement *entry_for(struct placement *p, const char *op, cons
 
 void placement_collect(struct placement *p, const struct runner *r)
 {
-	static const struct npu_op_placement on_cpu = { .planned = 1, .reason = "the device is the CPU" };
+	static const struct npu_op_placement on_cpu = { .planned = 1,
+							.reason = "the device is the CPU" };
 
 	memset(p, 0, sizeof(*p));
 	for (uint32_t i = 0; i < npu_graph_n_ops(r->g); i++) {
@@ -51,8 +52,9 @@ void placement_log(const struct placement *p, const char *device, uint32_t n_job
 
 	for (size_t i = 0; p->n_npu && i < p->count && len < sizeof(why); i++)
 		if (p->entry[i].n_cpu)
-			len += snprintf(why + len, sizeof(why) - len, "%s%u %s: %s", len ? "; " : " (",
-					p->entry[i].n_cpu, p->entry[i].op, p->entry[i].reason);
-	npu_log(NPU_LOG_INFO, "%s: %u ops of a token on the NPU in %u jobs, %u on the CPU%s%s", device,
-		p->n_npu, n_jobs, p->n_cpu, why, len ? ")" : "");
+			len += snprintf(why + len, sizeof(why) - len, "%s%u %s: %s",
+					len ? "; " : " (", p->entry[i].n_cpu, p->entry[i].op,
+					p->entry[i].reason);
+	npu_log(NPU_LOG_INFO, "%s: %u ops of a token on the NPU in %u jobs, %u on the CPU%s%s",
+		device, p->n_npu, n_jobs, p->n_cpu, why, len ? ")" : "");
 }

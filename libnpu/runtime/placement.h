@@ -5,7 +5,8 @@
 
 #include "runner.h"
 
-#define PLACEMENT_MAX	64	/* kinds of op times reasons; what is beyond is counted in the last entry */
+#define PLACEMENT_MAX \
+	64 /* kinds of op times reasons; what is beyond is counted in the last entry */
 
 struct placement {
 	struct npu_placement entry[PLACEMENT_MAX];

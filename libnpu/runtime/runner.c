@@ -16,7 +16,8 @@ static npu_status check_strict(const struct runner *r)
 		if (p->on_npu || p->planned)
 			continue;
 		return npu_fail(NPU_ERR_STRICT, "strict: %s '%s' would run on the CPU: %s",
-				npu_op_name(op->kind), npu_graph_tensor(r->g, op->out)->name, p->reason);
+				npu_op_name(op->kind), npu_graph_tensor(r->g, op->out)->name,
+				p->reason);
 	}
 	return NPU_OK;
 }
@@ -64,8 +65,9 @@ static void find_shared_tensors(struct runner *r)
 		const struct npu_tensor *t = npu_graph_tensor(r->g, id);
 
 		if (t->kind == NPU_TENSOR_KV)
-			r->data[id] = r->env->dev ? npu_kv_host(r->env->kv, t->layer, t->is_v) :
-						    kv + (2 * (size_t)t->layer + t->is_v) * t->bytes;
+			r->data[id] = r->env->dev
+					      ? npu_kv_host(r->env->kv, t->layer, t->is_v)
+					      : kv + (2 * (size_t)t->layer + t->is_v) * t->bytes;
 		else if (r->program && !t->data)
 			r->data[id] = npu_program_tensor(r->program, id, NULL);
 	}
@@ -79,7 +81,8 @@ static npu_status place_own_tensors(struct runner *r)
 	npu_status ret;
 
 	if (!offset || !want) {
-		ret = npu_fail(NPU_ERR_NOMEM, "session: no memory for the addresses of %u tensors", n);
+		ret = npu_fail(NPU_ERR_NOMEM, "session: no memory for the addresses of %u tensors",
+			       n);
 		goto out;
 	}
 	find_own_tensors(r, want);
@@ -89,7 +92,8 @@ static npu_status place_own_tensors(struct runner *r)
 	if (r->arena_bytes) {
 		r->arena = aligned_alloc(64, r->arena_bytes);
 		if (!r->arena) {
-			ret = npu_fail(NPU_ERR_NOMEM, "session: no memory for %zu bytes of activations",
+			ret = npu_fail(NPU_ERR_NOMEM,
+				       "session: no memory for %zu bytes of activations",
 				       r->arena_bytes);
 			goto out;
 		}
@@ -184,7 +188,8 @@ npu_status runner_run(struct runner *r, const uint32_t *tokens, uint32_t n, uint
 		npu_status ret;
 
 		if (!seg.on_npu) {
-			ret = npu_cpu_run(r->env->cpu, r->g, seg.first_op, seg.n_ops, r->data, pos, n);
+			ret = npu_cpu_run(r->env->cpu, r->g, seg.first_op, seg.n_ops, r->data, pos,
+					  n);
 			if (ret)
 				return ret;
 			continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session keeps up to four runners, made when first needed: the decode step, and chunks of the prompt
- * with no logits, those of the last token, or all of them.
+ * A session keeps up to four runners, made when first needed: the decode step, and chunks of the
+ * prompt with no logits, those of the last token, or all of them.
  */
 #include "npu/session.h"
 
@@ -14,14 +14,14 @@
 #include "placement.h"
 #include "runner.h"
 
-#define DEFAULT_CTX	2048u
-#define DEFAULT_CHUNK	64u
-#define MAX_CHUNK	4096u
+#define DEFAULT_CTX   2048u
+#define DEFAULT_CHUNK 64u
+#define MAX_CHUNK     4096u
 
 enum step {
 	STEP_DECODE,	/* one token, its logits */
 	STEP_FILL,	/* chunk, no logits */
-	STEP_FILL_LAST,	/* chunk, logits of its last token */
+	STEP_FILL_LAST, /* chunk, logits of its last token */
 	STEP_FILL_ALL,	/* chunk, logits of every token */
 	N_STEPS
 };
@@ -31,7 +31,7 @@ struct npu_session {
 	struct npu_llama_hparams hp;
 	struct runner_env env;
 	uint32_t n_ctx;
-	uint32_t chunk[N_STEPS];	/* tokens per run */
+	uint32_t chunk[N_STEPS]; /* tokens per run */
 	struct runner *runner[N_STEPS];
 	uint32_t pos;
 	struct placement placement;
@@ -57,7 +57,8 @@ static uint64_t now_ns(clockid_t clock)
 
 static npu_status build_graph(npu_session *s, enum step step, uint32_t n_tokens, npu_graph **out)
 {
-	struct npu_llama_shape shape = { .n_tokens = n_tokens, .n_ctx = s->n_ctx,
+	struct npu_llama_shape shape = { .n_tokens = n_tokens,
+					 .n_ctx = s->n_ctx,
 					 .logits = step_logits[step] };
 
 	if (s->runner[STEP_DECODE])
@@ -107,15 +108,18 @@ static npu_status check_options(npu_session *s, const struct npu_session_options
 	uint32_t chunk = opt->prefill_chunk ? opt->prefill_chunk : DEFAULT_CHUNK;
 
 	if (opt->struct_size != sizeof(*opt))
-		return npu_fail(NPU_ERR_INVALID, "session: options of %u bytes, this library's have %zu",
+		return npu_fail(NPU_ERR_INVALID,
+				"session: options of %u bytes, this library's have %zu",
 				opt->struct_size, sizeof(*opt));
 	if (opt->n_threads < 0 || opt->n_threads > NPU_CPU_MAX_THREADS)
 		return npu_fail(NPU_ERR_INVALID, "session: %d threads, limit 0..%d", opt->n_threads,
 				NPU_CPU_MAX_THREADS);
 	if (chunk > MAX_CHUNK)
-		return npu_fail(NPU_ERR_LIMIT, "session: chunk of %u tokens, limit %u", chunk, MAX_CHUNK);
+		return npu_fail(NPU_ERR_LIMIT, "session: chunk of %u tokens, limit %u", chunk,
+				MAX_CHUNK);
 	if (opt->n_ctx > s->hp.ctx_limit)
-		return npu_fail(NPU_ERR_LIMIT, "session: context of %u positions, the model's limit is %u",
+		return npu_fail(NPU_ERR_LIMIT,
+				"session: context of %u positions, the model's limit is %u",
 				opt->n_ctx, s->hp.ctx_limit);
 	s->n_ctx = opt->n_ctx;
 	if (!s->n_ctx)
@@ -140,7 +144,8 @@ static npu_status open_cpu(npu_session *s)
 
 	s->env.host_kv = calloc(bytes, 1);
 	if (!s->env.host_kv)
-		return npu_fail(NPU_ERR_NOMEM, "session: no memory for a KV cache of %zu bytes", bytes);
+		return npu_fail(NPU_ERR_NOMEM, "session: no memory for a KV cache of %zu bytes",
+				bytes);
 	s->stats.kv_bytes = bytes;
 	return NPU_OK;
 }
@@ -211,7 +216,8 @@ static npu_status open_session(npu_session *s, const struct npu_session_options 
 	if (!s->env.dev)
 		s->stats.weight_bytes = mapped_weights(s->runner[STEP_DECODE]->g);
 	placement_collect(&s->placement, s->runner[STEP_DECODE]);
-	placement_log(&s->placement, npu_session_device_name(s), npu_session_segments_per_decode(s));
+	placement_log(&s->placement, npu_session_device_name(s),
+		      npu_session_segments_per_decode(s));
 	return NPU_OK;
 }
 
@@ -255,16 +261,20 @@ static npu_status check_tokens(const npu_session *s, const uint32_t *tokens, uin
 			       const float *logits, uint32_t n_logits)
 {
 	if (n == 0 || n_logits > n)
-		return npu_fail(NPU_ERR_INVALID, "session: logits of %u out of %u tokens", n_logits, n);
+		return npu_fail(NPU_ERR_INVALID, "session: logits of %u out of %u tokens", n_logits,
+				n);
 	if (n_logits && !logits)
-		return npu_fail(NPU_ERR_INVALID, "session: no buffer for the logits of %u tokens", n_logits);
+		return npu_fail(NPU_ERR_INVALID, "session: no buffer for the logits of %u tokens",
+				n_logits);
 	if (n > s->n_ctx - s->pos)
-		return npu_fail(NPU_ERR_LIMIT, "session: %u tokens at position %u exceed the context of %u", n,
+		return npu_fail(NPU_ERR_LIMIT,
+				"session: %u tokens at position %u exceed the context of %u", n,
 				s->pos, s->n_ctx);
 	for (uint32_t i = 0; i < n; i++)
 		if (tokens[i] >= s->hp.n_vocab)
-			return npu_fail(NPU_ERR_INVALID, "session: token %u has id %u, the vocabulary ends at %u",
-					i, tokens[i], s->hp.n_vocab);
+			return npu_fail(NPU_ERR_INVALID,
+					"session: token %u has id %u, the vocabulary ends at %u", i,
+					tokens[i], s->hp.n_vocab);
 	return NPU_OK;
 }
 
@@ -279,8 +289,8 @@ static enum step next_step(uint32_t left, uint32_t n_logits, uint32_t chunk)
 }
 
 /* Run one chunk; returns how many tokens it took by moving s->pos. */
-static npu_status run_chunk(npu_session *s, const uint32_t *tokens, uint32_t left, uint32_t n_logits,
-			    float *logits)
+static npu_status run_chunk(npu_session *s, const uint32_t *tokens, uint32_t left,
+			    uint32_t n_logits, float *logits)
 {
 	enum step step = next_step(left, n_logits, s->chunk[STEP_FILL_LAST]);
 	uint32_t n = left, n_rows = 0;
@@ -320,7 +330,7 @@ npu_status npu_session_eval(npu_session *s, const uint32_t *tokens, uint32_t n, 
 
 	while (!ret && s->pos - start < n) {
 		uint32_t done = s->pos - start, left = n - done;
-		uint32_t plain = n - n_logits;	/* tokens before the first that needs logits */
+		uint32_t plain = n - n_logits; /* tokens before the first that needs logits */
 		float *row = logits;
 
 		if (done > plain)
@@ -360,7 +370,8 @@ npu_status npu_session_get_stats(const npu_session *s, struct npu_session_stats 
 	struct npu_session_stats stats = s->stats;
 
 	if (out->struct_size != sizeof(*out))
-		return npu_fail(NPU_ERR_INVALID, "session: stats of %u bytes, this library's have %zu",
+		return npu_fail(NPU_ERR_INVALID,
+				"session: stats of %u bytes, this library's have %zu",
 				out->struct_size, sizeof(*out));
 	stats.struct_size = sizeof(stats);
 	stats.scratch_bytes = npu_cpu_scratch_bytes(s->env.cpu);
