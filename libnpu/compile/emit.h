@@ -81,6 +81,20 @@ bool emit_can_move(struct emit *e, const struct npu_tensor *t, uint32_t row_byte
 /* Address in the SRAM of a tensor that is there. */
 uint32_t emit_addr(const struct emit *e, uint32_t tensor);
 
+/* A row-wise operand: address, stride, type. */
+struct vx_arg {
+	uint32_t addr, stride;
+	enum ne1_type type;
+};
+
+static inline uint32_t vx_size(enum ne1_type type)
+{
+	return type == NE1_T_F16 ? 2 : 4;
+}
+
+/* A tensor that is in the SRAM. */
+struct vx_arg emit_arg(const struct emit *e, uint32_t tensor);
+
 /* emit_mm.c */
 void emit_matmul(struct emit *e, uint32_t node);
 void emit_glu(struct emit *e, uint32_t node);
@@ -90,11 +104,6 @@ void emit_norm(struct emit *e, const struct npu_op *op);
 void emit_rope(struct emit *e, const struct npu_op *op);
 void emit_elementwise(struct emit *e, const struct npu_op *op);
 
-/* A row-wise operand: address, stride, type. */
-struct vx_arg {
-	uint32_t addr, stride;
-	enum ne1_type type;
-};
 /* opcode on @rows rows of @cols elements; y may be NULL. */
 void emit_vx(struct emit *e, uint8_t opcode, uint32_t rows, uint32_t cols, const struct vx_arg *x,
 	     const struct vx_arg *y, const struct vx_arg *out);

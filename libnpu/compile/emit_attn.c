@@ -17,9 +17,9 @@ struct attn {
 	const struct kv_entry *k, *v;
 	uint32_t k_memory, v_memory;	/* what stands for the caches in dependencies */
 	uint32_t kv_row;		/* bytes of a cache row in memory */
-	uint32_t tile_row;		/* bytes of its part in a tile buffer */
+	uint32_t tile_row;		/* bytes of the block's part, in a tile buffer */
 	uint32_t q, q_group, q_stride;	/* queries: address, from KV head to KV head, from row to row */
-	uint32_t head0;			/* first KV head of the block */
+	uint32_t head0, block;		/* KV heads of the block: first, number */
 };
 
 static uint32_t temp_addr(const struct attn *a, uint32_t slot)
@@ -43,7 +43,6 @@ static bool attn_init(struct attn *a, struct emit *e, uint32_t node)
 	a->k_memory = stream_resource(e->stream, k->id);
 	a->v_memory = stream_resource(e->stream, v->id);
 	a->kv_row = k->cols * 2;
-	a->tile_row = a->s.block * a->s.head_dim * 2;
 	return !e->status;
 }
 
@@ -207,19 +206,19 @@ static void emit_values(struct attn *a, uint32_t t, uint32_t h, uint32_t p, bool
 static void emit_tile_flat(struct attn *a, uint32_t t)
 {
 	uint32_t s = temp_addr(a, TEMP_S), p = temp_addr(a, TEMP_P), h;
-	uint32_t rows = a->s.block * a->s.group;
+	uint32_t rows = a->block * a->s.group;
 
-	for (h = 0; h < a->s.block; h++)
+	for (h = 0; h < a->block; h++)
 		emit_scores(a, t, h, s + h * a->s.group * a->s.tile * 4);
 	emit_softmax(a, t, 0, rows, rows, s, p);
-	for (h = 0; h < a->s.block; h++)
-		emit_values(a, t, h, p + h * a->s.group * a->s.tile * 2, h + 1 == a->s.block);
+	for (h = 0; h < a->block; h++)
+		emit_values(a, t, h, p + h * a->s.group * a->s.tile * 2, h + 1 == a->block);
 }
 
 /* Several tokens: KV head by KV head, the scores of the next one beside the softmax of this one. */
 static void emit_tile_heads(struct attn *a, uint32_t t)
 {
-	uint32_t bufs = a->e->plan->tune.sp_bufs, block = a->s.block, h, next;
+	uint32_t bufs = a->e->plan->tune.sp_bufs, block = a->block, h, next;
 
 	emit_scores(a, t, 0, temp_addr(a, TEMP_S));
 	for (h = 0; h < block; h++) {
@@ -250,8 +249,9 @@ static void emit_kv_tile(struct attn *a, uint32_t t)
 static void emit_divide(struct attn *a, uint32_t h)
 {
 	struct emit *e = a->e;
-	const struct place *pl = &e->plan->places[a->op->out];
+	struct vx_arg out = emit_arg(e, a->op->out);
 	uint32_t hd = a->s.head_dim, group = a->s.group, m = e->plan->m;
+	uint32_t row = hd * vx_size(out.type);
 	union ne1_cmd cmd = stream_cmd(NE1_OP_DIV_ROW);
 	struct access acc[3];
 
@@ -261,17 +261,17 @@ static void emit_divide(struct attn *a, uint32_t h)
 	cmd.vx.y = temp_addr(a, TEMP_STATE) + h * a->s.rows * 8 + 4;
 	cmd.vx.y_so = group * 8;
 	cmd.vx.y_si = 8;
-	cmd.vx.out = emit_addr(e, a->op->out) + (a->head0 + h) * group * hd * 2;
-	cmd.vx.out_so = pl->stride;
-	cmd.vx.out_si = hd * 2;
+	cmd.vx.out = out.addr + (a->head0 + h) * group * row;
+	cmd.vx.out_so = out.stride;
+	cmd.vx.out_si = row;
 	cmd.vx.xtype = cmd.vx.ytype = NE1_T_F32;
-	cmd.vx.otype = NE1_T_F16;
+	cmd.vx.otype = out.type;
 	cmd.vx.outer = m;
 	cmd.vx.inner = group;
 	cmd.vx.cols = hd;
 	acc[0] = READ(cmd.vx.x, a->s.rows * hd * 4);
 	acc[1] = READ(cmd.vx.y - 4, a->s.rows * 8);
-	acc[2] = emit_rows(cmd.vx.out, group * hd * 2, m, pl->stride, true);
+	acc[2] = emit_rows(cmd.vx.out, group * row, m, out.stride, true);
 	emit_cmd(e, &cmd, acc, 3);
 }
 
@@ -289,7 +289,7 @@ static void emit_block(struct attn *a)
 		}
 		stream_group_end(e->stream);
 	}
-	for (h = 0; h < a->s.block; h++)
+	for (h = 0; h < a->block; h++)
 		emit_divide(a, h);
 }
 
@@ -300,6 +300,9 @@ void emit_attention(struct emit *e, uint32_t node)
 	if (!attn_init(&a, e, node))
 		return;
 	arrange_queries(&a);
-	for (a.head0 = 0; a.head0 < a.s.kv_heads && !e->status; a.head0 += a.s.block)
+	for (a.head0 = 0; a.head0 < a.s.kv_heads && !e->status; a.head0 += a.block) {
+		a.block = a.s.kv_heads - a.head0 < a.s.block ? a.s.kv_heads - a.head0 : a.s.block;
+		a.tile_row = a.block * a.s.head_dim * 2;
 		emit_block(&a);
+	}
 }

@@ -8,7 +8,7 @@
 
 /* Operand A and the weight of one op. */
 struct product {
-	uint32_t a, a_stride;
+	struct vx_arg a;
 	uint32_t m;
 	const struct weight_entry *w;
 	struct tile_shape tile;
@@ -23,8 +23,7 @@ static bool product_init(struct emit *e, uint32_t op_index, struct product *p)
 	e->status = npu_weights_find(e->weights, npu_graph_tensor(e->plan->g, op->in[1]), &p->w);
 	if (e->status)
 		return false;
-	p->a = emit_addr(e, op->in[0]);
-	p->a_stride = e->plan->places[op->in[0]].stride;
+	p->a = emit_arg(e, op->in[0]);
 	p->m = npu_plan_rows(e->plan, op->out);
 	npu_tile_shape(&p->w->layout, e->plan->tune.slot, &p->tile);
 	return true;
@@ -44,7 +43,8 @@ static void emit_tile(struct emit *e, const struct product *p, uint32_t u0, uint
 {
 	const struct weight_layout *l = &p->w->layout;
 	bool all = steps >= p->tile.n_steps;
-	uint32_t k0 = s0 * l->step_k, k = steps * l->step_k, row_bytes, csize;
+	uint32_t k0 = s0 * l->step_k, k = steps * l->step_k, row_bytes;
+	uint32_t asize = vx_size(p->a.type);
 	struct load load = { .offset = p->w->offset + (uint64_t)u0 * l->unit_bytes +
 				       (uint64_t)s0 * l->step_bytes,
 			     .stride = l->unit_bytes };
@@ -58,11 +58,10 @@ static void emit_tile(struct emit *e, const struct product *p, uint32_t u0, uint
 		row_bytes = l->unit_bytes - s0 * l->step_bytes;
 	load.row_bytes = all ? n * l->unit_bytes : row_bytes;
 	load.rows = all ? 1 : n;
-	csize = c->type == NE1_T_F16 ? 2 : 4;
 	cmd.hdr.flags = (s0 ? NE1_MM_ACC : 0) | (l->packed ? 0 : NE1_MM_B_NK);
-	cmd.mm.a = p->a + k0 * 2;
-	cmd.mm.a_stride = p->a_stride;
-	cmd.mm.atype = NE1_T_F16;
+	cmd.mm.a = p->a.addr + k0 * asize;
+	cmd.mm.a_stride = p->a.stride;
+	cmd.mm.atype = p->a.type;
 	cmd.mm.b = ring_take(e, &e->ring, &load);
 	cmd.mm.b_stride = row_bytes;
 	cmd.mm.btype = l->type;
@@ -72,9 +71,9 @@ static void emit_tile(struct emit *e, const struct product *p, uint32_t u0, uint
 	cmd.mm.m = p->m;
 	cmd.mm.k = k;
 	cmd.mm.n = cols_of(l, u0, n);
-	acc[0] = emit_rows(cmd.mm.a, k * 2, p->m, p->a_stride, false);
+	acc[0] = emit_rows(cmd.mm.a, k * asize, p->m, p->a.stride, false);
 	acc[1] = READ(cmd.mm.b, load.rows * load.row_bytes);
-	acc[2] = emit_rows(c->addr, cmd.mm.n * csize, p->m, c->stride, true);
+	acc[2] = emit_rows(c->addr, cmd.mm.n * vx_size(c->type), p->m, c->stride, true);
 	emit_cmd(e, &cmd, acc, 3);
 	ring_drop(e, &e->ring);
 }
@@ -83,12 +82,12 @@ static void emit_tile(struct emit *e, const struct product *p, uint32_t u0, uint
 static void emit_units(struct emit *e, const struct product *p, uint32_t u0, uint32_t n,
 		       const struct vx_arg *c)
 {
-	uint32_t csize = c->type == NE1_T_F16 ? 2 : 4, u, s, units, steps;
+	uint32_t u, s, units, steps;
 	struct vx_arg at = *c;
 
 	for (u = u0; u < u0 + n; u += units) {
 		units = u0 + n - u < p->tile.units ? u0 + n - u : p->tile.units;
-		at.addr = c->addr + (u - u0) * p->w->layout.unit_cols * csize;
+		at.addr = c->addr + (u - u0) * p->w->layout.unit_cols * vx_size(c->type);
 		for (s = 0; s < p->tile.n_steps; s += steps) {
 			steps = p->tile.n_steps - s < p->tile.steps ? p->tile.n_steps - s :
 								      p->tile.steps;
@@ -102,7 +101,7 @@ static void store_chunk(struct emit *e, uint32_t tensor, uint32_t col, uint32_t 
 			const struct vx_arg *from)
 {
 	const struct npu_tensor *t = npu_graph_tensor(e->plan->g, tensor);
-	uint32_t size = from->type == NE1_T_F16 ? 2 : 4, rows = npu_plan_rows(e->plan, tensor);
+	uint32_t size = vx_size(from->type), rows = npu_plan_rows(e->plan, tensor);
 	union ne1_cmd cmd = emit_dma(NE1_OP_ST, BASE_IO, e->io_offset[tensor] + (uint64_t)col * size,
 				     cols * size, (uint64_t)t->cols * size, from->addr, from->stride,
 				     rows);
@@ -163,9 +162,7 @@ void emit_matmul(struct emit *e, uint32_t node)
 		emit_staged(e, node, op, &p);
 		return;
 	}
-	out = (struct vx_arg){ emit_addr(e, op->out), e->plan->places[op->out].stride,
-			       npu_graph_tensor(e->plan->g, op->out)->dtype == NPU_DTYPE_F16 ?
-			       NE1_T_F16 : NE1_T_F32 };
+	out = emit_arg(e, op->out);
 	emit_units(e, &p, 0, p.w->layout.n_units, &out);
 }
 
@@ -176,9 +173,7 @@ void emit_glu(struct emit *e, uint32_t node)
 	const struct node_temps *temps = &e->plan->temps[node];
 	uint32_t id = node_last_op(e->plan->g, n)->out, col, cols, i;
 	const struct npu_tensor *t = npu_graph_tensor(e->plan->g, id);
-	const struct place *pl = &e->plan->places[id];
-	struct vx_arg g, u, out = { 0, pl->stride,
-				    t->dtype == NPU_DTYPE_F16 ? NE1_T_F16 : NE1_T_F32 };
+	struct vx_arg g, u, out = emit_arg(e, id);
 	struct product gate, up;
 
 	if (!product_init(e, n->gate, &gate) || !product_init(e, n->up, &up))
@@ -193,7 +188,7 @@ void emit_glu(struct emit *e, uint32_t node)
 			   (cols + gate.w->layout.unit_cols - 1) / gate.w->layout.unit_cols, &g);
 		emit_units(e, &up, col / up.w->layout.unit_cols,
 			   (cols + up.w->layout.unit_cols - 1) / up.w->layout.unit_cols, &u);
-		out.addr = emit_addr(e, id) + col * (out.type == NE1_T_F16 ? 2 : 4);
+		out.addr = emit_addr(e, id) + col * vx_size(out.type);
 		emit_vx(e, NE1_OP_SWIGLU, gate.m, cols, &g, &u, &out);
 	}
 }

@@ -2,20 +2,12 @@
 /* Row-wise ops. */
 #include "compile/emit.h"
 
-static enum ne1_type type_of(const struct npu_tensor *t)
+struct vx_arg emit_arg(const struct emit *e, uint32_t tensor)
 {
-	return t->dtype == NPU_DTYPE_F16 ? NE1_T_F16 : NE1_T_F32;
-}
+	const struct npu_tensor *t = npu_graph_tensor(e->plan->g, tensor);
 
-static uint32_t size_of(enum ne1_type type)
-{
-	return type == NE1_T_F16 ? 2 : 4;
-}
-
-static struct vx_arg arg_of(const struct emit *e, uint32_t tensor)
-{
 	return (struct vx_arg){ emit_addr(e, tensor), e->plan->places[tensor].stride,
-				type_of(npu_graph_tensor(e->plan->g, tensor)) };
+				t->dtype == NPU_DTYPE_F16 ? NE1_T_F16 : NE1_T_F32 };
 }
 
 void emit_vx(struct emit *e, uint8_t opcode, uint32_t rows, uint32_t cols, const struct vx_arg *x,
@@ -28,17 +20,17 @@ void emit_vx(struct emit *e, uint8_t opcode, uint32_t rows, uint32_t cols, const
 	cmd.vx.x = x->addr;
 	cmd.vx.x_si = x->stride;
 	cmd.vx.xtype = x->type;
-	acc[n++] = emit_rows(x->addr, cols * size_of(x->type), rows, x->stride, false);
+	acc[n++] = emit_rows(x->addr, cols * vx_size(x->type), rows, x->stride, false);
 	if (y) {
 		cmd.vx.y = y->addr;
 		cmd.vx.y_si = y->stride;
 		cmd.vx.ytype = y->type;
-		acc[n++] = emit_rows(y->addr, cols * size_of(y->type), rows, y->stride, false);
+		acc[n++] = emit_rows(y->addr, cols * vx_size(y->type), rows, y->stride, false);
 	}
 	cmd.vx.out = out->addr;
 	cmd.vx.out_si = out->stride;
 	cmd.vx.otype = out->type;
-	acc[n++] = emit_rows(out->addr, cols * size_of(out->type), rows, out->stride, true);
+	acc[n++] = emit_rows(out->addr, cols * vx_size(out->type), rows, out->stride, true);
 	cmd.vx.outer = 1;
 	cmd.vx.inner = rows;
 	cmd.vx.cols = cols;
@@ -48,7 +40,7 @@ void emit_vx(struct emit *e, uint8_t opcode, uint32_t rows, uint32_t cols, const
 void emit_norm(struct emit *e, const struct npu_op *op)
 {
 	const struct npu_tensor *w = npu_graph_tensor(e->plan->g, op->in[1]);
-	struct vx_arg x = arg_of(e, op->in[0]), out = arg_of(e, op->out);
+	struct vx_arg x = emit_arg(e, op->in[0]), out = emit_arg(e, op->out);
 	uint32_t rows = npu_plan_rows(e->plan, op->out);
 	const struct weight_entry *entry;
 	union ne1_cmd cmd = stream_cmd(NE1_OP_RMSNORM);
@@ -71,9 +63,9 @@ void emit_norm(struct emit *e, const struct npu_op *op)
 	cmd.vx.inner = rows;
 	cmd.vx.cols = w->cols;
 	cmd.vx.f0 = op->eps;
-	acc[0] = emit_rows(x.addr, w->cols * size_of(x.type), rows, x.stride, false);
+	acc[0] = emit_rows(x.addr, w->cols * vx_size(x.type), rows, x.stride, false);
 	acc[1] = READ(cmd.vx.y, w->cols * 4);
-	acc[2] = emit_rows(out.addr, w->cols * size_of(out.type), rows, out.stride, true);
+	acc[2] = emit_rows(out.addr, w->cols * vx_size(out.type), rows, out.stride, true);
 	emit_cmd(e, &cmd, acc, 3);
 	ring_drop(e, &e->consts);
 }
@@ -82,16 +74,16 @@ void emit_norm(struct emit *e, const struct npu_op *op)
 static void rope_heads(struct emit *e, const struct npu_op *op, uint32_t h0, uint32_t n, uint32_t out,
 		       uint32_t out_so)
 {
-	struct vx_arg x = arg_of(e, op->in[0]), y = arg_of(e, op->in[1]), o = arg_of(e, op->out);
+	struct vx_arg x = emit_arg(e, op->in[0]), y = emit_arg(e, op->in[1]), o = emit_arg(e, op->out);
 	uint32_t hd = op->rope.head_dim, m = npu_plan_rows(e->plan, op->out);
-	uint32_t osize = size_of(o.type);
+	uint32_t osize = vx_size(o.type);
 	union ne1_cmd cmd = stream_cmd(NE1_OP_ROPE);
 	struct access acc[3];
 
 	cmd.hdr.flags = op->rope.neox ? NE1_ROPE_NEOX : 0;
-	cmd.vx.x = x.addr + h0 * hd * size_of(x.type);
+	cmd.vx.x = x.addr + h0 * hd * vx_size(x.type);
 	cmd.vx.x_so = x.stride;
-	cmd.vx.x_si = hd * size_of(x.type);
+	cmd.vx.x_si = hd * vx_size(x.type);
 	cmd.vx.xtype = x.type;
 	cmd.vx.y = y.addr;
 	cmd.vx.y_so = y.stride;
@@ -103,7 +95,7 @@ static void rope_heads(struct emit *e, const struct npu_op *op, uint32_t h0, uin
 	cmd.vx.outer = m;
 	cmd.vx.inner = n;
 	cmd.vx.cols = hd;
-	acc[0] = emit_rows(cmd.vx.x, n * hd * size_of(x.type), m, x.stride, false);
+	acc[0] = emit_rows(cmd.vx.x, n * hd * vx_size(x.type), m, x.stride, false);
 	acc[1] = READ(y.addr, m * y.stride);
 	acc[2] = emit_rows(out, n * hd * osize, m, out_so, true);
 	emit_cmd(e, &cmd, acc, 3);
@@ -142,14 +134,14 @@ static uint8_t opcode_of(enum npu_op_kind kind)
 void emit_elementwise(struct emit *e, const struct npu_op *op)
 {
 	const struct npu_tensor *t = npu_graph_tensor(e->plan->g, op->out);
-	struct vx_arg x = arg_of(e, op->in[0]), out = arg_of(e, op->out), y, swap;
+	struct vx_arg x = emit_arg(e, op->in[0]), out = emit_arg(e, op->out), y, swap;
 	uint32_t rows = npu_plan_rows(e->plan, op->out);
 
 	if (op->n_in < 2) {
 		emit_vx(e, opcode_of(op->kind), rows, t->cols, &x, NULL, &out);
 		return;
 	}
-	y = arg_of(e, op->in[1]);
+	y = emit_arg(e, op->in[1]);
 	/* In place is defined for the first operand; ADD and MUL do not care which that is. */
 	if (y.addr == out.addr) {
 		swap = x;

@@ -27,14 +27,15 @@ uint32_t npu_plan_rows(const struct plan *p, uint32_t tensor)
 void npu_attn_shape(const struct plan *p, const struct npu_op *op, struct attn_shape *out)
 {
 	const struct npu_attention *a = &op->attention;
-	uint32_t n_ctx = npu_graph_tensor(p->g, op->in[1])->rows;
+	uint32_t n_ctx = npu_graph_tensor(p->g, op->in[1])->rows, n;
 
 	out->heads = a->n_heads;
 	out->kv_heads = a->n_kv_heads;
 	out->group = a->n_heads / a->n_kv_heads;
 	out->head_dim = a->head_dim;
-	for (out->block = p->tune.kv_heads; a->n_kv_heads % out->block; out->block--)
-		;
+	/* Even blocks. */
+	n = (a->n_kv_heads + p->tune.kv_heads - 1) / p->tune.kv_heads;
+	out->block = (a->n_kv_heads + n - 1) / n;
 	out->flat = p->m == 1;
 	out->rows = p->m * out->group;
 	out->tile = a->kv_tile;

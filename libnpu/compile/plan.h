@@ -82,7 +82,7 @@ struct plan {
 struct attn_shape {
 	uint32_t heads, kv_heads, group;	/* group: query heads per KV head */
 	uint32_t head_dim;
-	uint32_t block;			/* KV heads that are loaded together */
+	uint32_t block;			/* KV heads that are loaded together, at most */
 	bool flat;			/* one token: scores of all heads of a block form one matrix */
 	uint32_t rows;			/* query rows per KV head */
 	uint32_t tile, n_tiles;

@@ -9,7 +9,7 @@
 #include "npu/gguf.h"
 
 struct gguf_build {
-	uint8_t bytes[1 << 20];
+	uint8_t bytes[32 << 20];	/* never on a stack */
 	size_t n;
 };
 
