@@ -5,6 +5,34 @@
 #include <string.h>
 
 #include "dram.h"
+#include "pool.h"
+
+#define PIECE		(32u << 10)	/* bytes per item when host threads share a copy */
+#define SHARED_COPY	(128u << 10)	/* below, one thread is as fast */
+
+struct copy {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t len;
+};
+
+static void copy_piece(void *arg, unsigned int i)
+{
+	const struct copy *c = arg;
+	uint64_t at = (uint64_t)i * PIECE;
+
+	memcpy(c->to + at, c->from + at, c->len - at < PIECE ? c->len - at : PIECE);
+}
+
+static void copy_run(struct sim_ctx *ctx, uint8_t *to, const uint8_t *from, uint64_t len)
+{
+	struct copy c = { .to = to, .from = from, .len = len };
+
+	if (len < SHARED_COPY)
+		memcpy(to, from, len);
+	else
+		sim_pool_run(ctx->pool, copy_piece, &c, (unsigned int)((len + PIECE - 1) / PIECE));
+}
 
 bool sim_mem_copy(struct sim_ctx *ctx, uint64_t va, void *buf, uint64_t len, bool write,
 		  struct sim_fault *fault)
@@ -21,10 +49,7 @@ bool sim_mem_copy(struct sim_ctx *ctx, uint64_t va, void *buf, uint64_t len, boo
 			fault->write = write;
 			return false;
 		}
-		if (write)
-			memcpy(mem, at, n);
-		else
-			memcpy(at, mem, n);
+		copy_run(ctx, write ? mem : at, write ? at : mem, n);
 	}
 	return true;
 }

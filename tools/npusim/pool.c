@@ -7,14 +7,19 @@
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define NEXT_BITS	24
 #define ITEM_MASK	((1ull << NEXT_BITS) - 1)
-#define SPINS		1500	/* some tens of microseconds: the gap between commands of one stream */
+#define SPINS		300	/* some microseconds: the gap between commands of one stream */
+#define YIELD_AFTER	200
+#define LATE_NS		300000u
+#define ALONE_BATCHES	100
 
 struct sim_pool {
 	unsigned int threads;		/* with the caller */
@@ -22,6 +27,7 @@ struct sim_pool {
 	pthread_t *worker;
 	void (*fn)(void *arg, unsigned int i);
 	void *arg;
+	unsigned int alone;		/* so many batches are not shared */
 	_Alignas(64) _Atomic uint64_t state; /* generation 63:48, items 47:24, next 23:0 */
 	_Alignas(64) atomic_uint done;
 	_Alignas(64) atomic_uint sleepers;
@@ -133,12 +139,39 @@ static void start_workers(struct sim_pool *pool)
 	}
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
+}
+
+/* On a busy host a worker may lose its CPU within an item: then sharing costs more than it gives. */
+static void wait_for_workers(struct sim_pool *pool, unsigned int n)
+{
+	unsigned int i;
+	uint64_t t;
+
+	for (i = 0; i < YIELD_AFTER; i++) {
+		if (atomic_load(&pool->done) == n)
+			return;
+		relax();
+	}
+	t = now_ns();
+	while (atomic_load(&pool->done) != n)
+		sched_yield();
+	if (now_ns() - t > LATE_NS)
+		pool->alone = ALONE_BATCHES;
+}
+
 void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), void *arg, unsigned int n)
 {
 	uint64_t gen = (atomic_load(&pool->state) >> 2 * NEXT_BITS) + 1;
 	unsigned int i;
 
-	if (pool->threads == 1 || n < 2) {
+	if (pool->threads == 1 || n < 2 || pool->alone) {
+		pool->alone -= pool->alone > 0;
 		for (i = 0; i < n; i++)
 			fn(arg, i);
 		return;
@@ -154,8 +187,7 @@ void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), 
 		pthread_mutex_unlock(&pool->lock);
 	}
 	work(pool);
-	while (atomic_load(&pool->done) != n)
-		relax();
+	wait_for_workers(pool, n);
 }
 
 unsigned int sim_pool_threads(const struct sim_pool *pool)
