@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Tests on the real model, for the device in NPU_DEVICE.
+test-model := $(addprefix $(O)/tests/model/,golden equal)
+
+$(test-model): %: %.o $(O)/tests/model/model.o $(O)/libnpu.a $(O)/libnpusim.a
+	$(say) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(libnpu-libs) -lcmocka -ljansson $(LDLIBS)
+
+model-tests += $(test-model)
