@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a flat RV32 binary on the instruction-set simulator, loaded at the start of TCM, and prints what it
- * stores to OUT, one hexadecimal word per line, then how it ended.  For test_rv32.py.
+ * Runs a flat RV32 binary on the instruction-set simulator, loaded at the start of TCM, and prints
+ * what it stores to OUT, one hexadecimal word per line, then how it ended.  For test_rv32.py.
  *
  *   OUT   write: print; read: 0xfeedc0de; any width
  *   EXIT  write: end

@@ -27,11 +27,11 @@ struct sim_image {
 int sim_bootrom_init(void);
 
 /*
- * Copies the image at bus address @bus (@size bytes with header) to @image and checks the copy.  Returns
- * NE1_BOOT_ERR_*; @image may be run only after NE1_BOOT_ERR_NONE.
+ * Copies the image at bus address @bus (@size bytes with header) to @image and checks the copy.
+ * Returns NE1_BOOT_ERR_*; @image may be run only after NE1_BOOT_ERR_NONE.
  */
-unsigned int sim_bootrom_load(struct sim_dma *dma, uint64_t bus, uint32_t size, const struct sim_fuses *fuses,
-			      struct sim_image *image);
+unsigned int sim_bootrom_load(struct sim_dma *dma, uint64_t bus, uint32_t size,
+			      const struct sim_fuses *fuses, struct sim_image *image);
 
 /* A key from text: a line of 64 hex digits, other lines are ignored.  0 or -1. */
 int sim_key_parse(const char *text, uint8_t key[SIM_KEY_SIZE]);

@@ -16,6 +16,7 @@
 #include "dram.h"
 #include "engine.h"
 #include "pool.h"
+#include "race.h"
 #include "simd.h"
 #include "soc.h"
 
@@ -53,7 +54,8 @@ struct failure {
 struct sim_core {
 	struct sim_ctx ctx;
 	struct sim_soc *soc;
-	bool check_hazards;
+	bool check_hazards, checking;	/* from the next job on; in this job */
+	struct sim_race race;
 	atomic_bool yield;
 
 	struct sim_job job;
@@ -178,6 +180,16 @@ static void take_waits(struct sim_core *core, const struct ne1_cmd_hdr *h)
 			core->sem[h->wait[i]]--;
 }
 
+/* @unit counts as in race.h. */
+static void race_waits(struct sim_core *core, const struct ne1_cmd_hdr *h, unsigned int unit)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 && core->checking; i++)
+		if (h->wait[i] != NE1_NO_SEM)
+			sim_race_wait(&core->race, unit, h->wait[i]);
+}
+
 static void signal_end(struct sim_core *core, const struct ne1_cmd_hdr *h, enum ne1_unit unit,
 		       uint32_t index, uint64_t order)
 {
@@ -187,10 +199,14 @@ static void signal_end(struct sim_core *core, const struct ne1_cmd_hdr *h, enum 
 	for (i = 0; i < 2; i++) {
 		if (h->signal[i] == NE1_NO_SEM)
 			continue;
-		if (core->sem[h->signal[i]] == NE1_SEM_MAX)
+		if (core->sem[h->signal[i]] == NE1_SEM_MAX) {
 			fail(core, &fault, unit, index, order);
-		else
-			core->sem[h->signal[i]]++;
+			continue;
+		}
+		core->sem[h->signal[i]]++;
+		if (core->checking)
+			sim_race_signal(&core->race, unit == NE1_UNIT_FE ? SIM_RACE_FE : unit - NE1_UNIT_LD,
+					h->signal[i]);
 	}
 }
 
@@ -253,32 +269,20 @@ static void exec_command(struct sim_core *core, unsigned int e, const union ne1_
 
 static const char *const engine_names[ENGINES] = { "LD", "ST", "MX", "VX" };
 
-/* True if @e's next command, planned in @plan, meets a running one in the scratchpad. */
-static bool hazard(const struct sim_core *core, unsigned int e, const struct sim_plan *plan)
+/* True if @e's next command, planned in @plan, meets another in the scratchpad without order. */
+static bool hazard(struct sim_core *core, unsigned int e, const struct entry *next,
+		   const struct sim_plan *plan)
 {
-	const struct engine *other;
-	const struct sim_span *a, *b;
-	unsigned int o, i, j;
+	struct sim_race_pair p;
 
-	for (o = 0; o < ENGINES; o++) {
-		other = &core->eng[o];
-		if (!other->running)
-			continue;
-		for (i = 0; i < plan->n_spans; i++)
-			for (j = 0; j < other->plan.n_spans; j++) {
-				a = &plan->span[i];
-				b = &other->plan.span[j];
-				if (!sim_span_conflict(a, b))
-					continue;
-				fprintf(stderr,
-					"npusim: hazard: command %u (%s) %s SRAM 0x%x while command %u (%s) %s 0x%x\n",
-					core->eng[e].fifo[core->eng[e].head].index, engine_names[e],
-					a->write ? "writes" : "reads", a->addr, other->cur.index,
-					engine_names[o], b->write ? "writes" : "reads", b->addr);
-				return true;
-			}
-	}
-	return false;
+	race_waits(core, &next->cmd.hdr, e);
+	if (!sim_race_start(&core->race, e, next->index, plan, &p))
+		return false;
+	fprintf(stderr, "npusim: hazard: command %u (%s) %s SRAM from 0x%x, command %u (%s) %s from 0x%x, "
+		"and no semaphore orders them\n", next->index, engine_names[e],
+		p.mine.write ? "writes" : "reads", p.mine.addr, p.index, engine_names[p.engine],
+		p.other.write ? "writes" : "reads", p.other.addr);
+	return true;
 }
 
 static void start_dram(struct sim_core *core, unsigned int e)
@@ -305,7 +309,7 @@ static bool try_start(struct sim_core *core, unsigned int e)
 		return false;
 	eng->order = core->order++;
 	fault.code = plan_command(core, e, &next->cmd, &eng->plan);
-	if (!fault.code && core->check_hazards && hazard(core, e, &eng->plan))
+	if (!fault.code && core->checking && hazard(core, e, next, &eng->plan))
 		fault.code = NE1_FAULT_SRAM;
 	if (!fault.code)
 		exec_command(core, e, &next->cmd, &fault);
@@ -484,6 +488,8 @@ static bool try_control(struct sim_core *core)
 	case NE1_OP_MARK:
 		if (!engines_idle(core))
 			return false;
+		if (core->checking)
+			sim_race_all_idle(&core->race);
 		break;
 	case NE1_OP_NOP:
 	case NE1_OP_SKIP:
@@ -498,6 +504,7 @@ static bool try_control(struct sim_core *core)
 	if (!control(core))
 		return true;
 	core->order++;
+	race_waits(core, &core->cmd.hdr, SIM_RACE_FE);
 	core->prof.commands++;
 	take_waits(core, &core->cmd.hdr);
 	signal_end(core, &core->cmd.hdr, NE1_UNIT_FE, index, order);
@@ -512,6 +519,8 @@ static bool try_dispatch(struct sim_core *core, unsigned int e)
 		return false;
 	eng->fifo[(eng->head + eng->count++) % NE1_FIFO_DEPTH] =
 		(struct entry){ .cmd = core->cmd, .index = core->pc };
+	if (core->checking)
+		sim_race_dispatch(&core->race, e);
 	return true;
 }
 
@@ -678,6 +687,9 @@ void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_r
 	memset(&core->work, 0, sizeof(core->work));
 	memset(&core->prof, 0, sizeof(core->prof));
 	memset(&core->fail, 0, sizeof(core->fail));
+	core->checking = core->check_hazards;
+	if (core->checking)
+		sim_race_reset(&core->race);
 	begin_stretch(core);
 	core->prof.start_ns = core->run.start_ns;
 	fe_copy(core, job->param_va, &core->ctx.params, sizeof(core->ctx.params), false);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The compute cores of the model, also linked into libnpu for its in-process device.
 npusim-core-src := $(addprefix tools/npusim/, \
-	chip.c core.c dram.c eng_dma.c eng_mx.c eng_vx.c hazard.c pool.c simd.c simd_avx2.c \
-	simd_neon.c simd_scalar.c soc.c)
+	chip.c core.c dram.c eng_dma.c eng_mx.c eng_vx.c pool.c race.c simd.c simd_avx2.c \
+	simd_neon.c simd_scalar.c soc.c span.c)
 
 npusim-chips := $(sort $(wildcard tools/npusim/chips/*.chip))
 

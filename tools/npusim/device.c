@@ -73,7 +73,8 @@ static void reset(void *ctx)
 	sim_regs_reset(dev->regs);
 }
 
-static void region_write(void *ctx, unsigned int region, uint64_t offset, const void *data, uint32_t count)
+static void region_write(void *ctx, unsigned int region, uint64_t offset, const void *data,
+			 uint32_t count)
 {
 	struct sim_device *dev = ctx;
 
@@ -172,11 +173,21 @@ static int new_device_side(struct sim_device *dev)
 {
 	const struct sim_device_config *config = &dev->config;
 	const struct sim_regs_parts regs = {
-		.who = config->socket, .chip = config->chip, .soc = dev->soc, .mmu = dev->mmu, .irq = dev->irq,
+		.who = config->socket,
+		.chip = config->chip,
+		.soc = dev->soc,
+		.mmu = dev->mmu,
+		.irq = dev->irq,
 	};
 	struct sim_mc_parts mc = {
-		.who = config->socket, .chip = config->chip, .soc = dev->soc, .dma = dev->dma, .mmu = dev->mmu,
-		.trace = config->trace, .fuses = config->fuses, .threads = config->threads,
+		.who = config->socket,
+		.chip = config->chip,
+		.soc = dev->soc,
+		.dma = dev->dma,
+		.mmu = dev->mmu,
+		.trace = config->trace,
+		.fuses = config->fuses,
+		.threads = config->threads,
 	};
 
 	dev->regs = sim_regs_new(&regs);

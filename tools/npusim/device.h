@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One NE1 PCI function behind a vfio-user socket: all parts put together.  Devices share nothing. */
+/* One NE1 PCI function behind a vfio-user socket: all parts.  Devices share nothing. */
 #ifndef NPUSIM_DEVICE_H
 #define NPUSIM_DEVICE_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files are mapped whole, once per (device, inode, writable), since QEMU passes the same memfd again for
- * every piece of guest RAM and, behind a vIOMMU, for every page.  Ranges are kept sorted by address.
+ * Files are mapped whole, once per (device, inode, writable), since QEMU passes the same memfd
+ * again for every piece of guest RAM and, behind a vIOMMU, for every page.  Ranges are kept sorted
+ * by address.
  */
 #include "dma.h"
 
@@ -35,7 +36,8 @@ struct range {
 
 struct sim_dma {
 	const char *who;
-	pthread_rwlock_t lock;	/* held for reading inside enter/leave, for writing to change the below */
+	pthread_rwlock_t
+		lock; /* held for reading inside enter/leave, for writing to change all below */
 	uint64_t generation;
 	struct backing *backings;
 	struct range *ranges;
@@ -106,7 +108,8 @@ static unsigned int find_index(const struct sim_dma *dma, uint64_t bus)
 	return lo;
 }
 
-uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *before, uint64_t *len)
+uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *before,
+		      uint64_t *len)
 {
 	unsigned int i = find_index(dma, bus);
 	const struct range *range = dma->ranges + i;
@@ -114,7 +117,8 @@ uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *b
 	if (i == dma->n_ranges || bus < range->first)
 		return NULL;
 	if (write && !range->backing->writable) {
-		sim_log(SIM_LOG_WARN, dma->who, "write to read-only memory at bus address 0x%" PRIx64, bus);
+		sim_log(SIM_LOG_WARN, dma->who,
+			"write to read-only memory at bus address 0x%" PRIx64, bus);
 		return NULL;
 	}
 	if (before)
@@ -176,8 +180,9 @@ static int map_file(int fd, const struct stat *st, bool writable, struct backing
 	return 0;
 }
 
-/* The mapping of @fd's file that covers @end bytes, new if there is none.  Called with the lock held. */
-static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable, struct backing **out)
+/* The mapping of @fd's file that covers @end bytes, new if there is none.  With the lock held. */
+static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
+		       struct backing **out)
 {
 	struct backing *b;
 	struct stat st;
@@ -186,12 +191,13 @@ static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
 	if (fstat(fd, &st))
 		return -errno;
 	if (st.st_size < 0 || (uint64_t)st.st_size < end) {
-		sim_log(SIM_LOG_WARN, dma->who, "map needs %" PRIu64 " bytes of a file of %" PRIu64, end,
-			(uint64_t)st.st_size);
+		sim_log(SIM_LOG_WARN, dma->who, "map needs %" PRIu64 " bytes of a file of %" PRIu64,
+			end, (uint64_t)st.st_size);
 		return -EINVAL;
 	}
 	for (b = dma->backings; b; b = b->next) {
-		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable && b->size >= end) {
+		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable &&
+		    b->size >= end) {
 			*out = b;
 			return 0;
 		}
@@ -267,7 +273,8 @@ static int map_locked(struct sim_dma *dma, uint64_t iova, uint64_t last, int fd,
 	return 0;
 }
 
-int sim_dma_map(struct sim_dma *dma, uint64_t iova, uint64_t size, int fd, uint64_t offset, bool writable)
+int sim_dma_map(struct sim_dma *dma, uint64_t iova, uint64_t size, int fd, uint64_t offset,
+		bool writable)
 {
 	uint64_t last = iova + size - 1, end;
 	int err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt messages to the host: eventfds given by the vfio-user client per MSI or MSI-X vector.  A
- * message for a vector without an eventfd is kept as pending and sent when the client brings one, since
- * clients replace all eventfds while vectors are enabled one by one.  Any thread.
+ * Interrupt messages to the host: eventfds given by the vfio-user client per MSI or MSI-X vector. A
+ * message for a vector without an eventfd is kept as pending and sent when the client brings one,
+ * since clients replace all eventfds while vectors are enabled one by one.  Any thread.
  */
 #ifndef NPUSIM_IRQ_H
 #define NPUSIM_IRQ_H
@@ -22,7 +22,8 @@ enum sim_irq_index {	/* VFIO's numbers */
 
 struct sim_irq;
 
-struct sim_irq *sim_irq_new(unsigned int msix_vectors);	/* 0: MSI only.  NULL when memory is short */
+/* 0 vectors: MSI only.  NULL when memory is short. */
+struct sim_irq *sim_irq_new(unsigned int msix_vectors);
 void sim_irq_free(struct sim_irq *irq);
 
 unsigned int sim_irq_count(const struct sim_irq *irq, unsigned int index);
@@ -31,12 +32,13 @@ unsigned int sim_irq_count(const struct sim_irq *irq, unsigned int index);
 void sim_irq_raise(struct sim_irq *irq, unsigned int vector);
 uint32_t sim_irq_pending(struct sim_irq *irq);	/* the pending bit array */
 
-/* Takes over @fd (-1: none) for vector @vector of @index, sending what is pending.  0 or -EINVAL (the fd
- * is closed then too).
+/* Takes over @fd (-1: none) for vector @vector of @index, sending what is pending.  0 or -EINVAL
+ * (the fd is closed then too).
  */
 int sim_irq_set_eventfd(struct sim_irq *irq, unsigned int index, unsigned int vector, int fd);
-void sim_irq_disable(struct sim_irq *irq, unsigned int index);	/* closes its eventfds, keeps pending */
-void sim_irq_disconnect(struct sim_irq *irq);			/* closes all, forgets pending */
-void sim_irq_clear_pending(struct sim_irq *irq);		/* device reset */
+/* Closes the index's eventfds, keeps what is pending. */
+void sim_irq_disable(struct sim_irq *irq, unsigned int index);
+void sim_irq_disconnect(struct sim_irq *irq);	/* closes all, forgets pending */
+void sim_irq_clear_pending(struct sim_irq *irq); /* device reset */
 
 #endif

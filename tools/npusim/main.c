@@ -28,7 +28,18 @@ struct options {
 	struct sim_fuses fuses;
 };
 
-enum { OPT_SOCKET = 256, OPT_CHIP, OPT_THREADS, OPT_MODE, OPT_LOG, OPT_TRACE, OPT_MSI, OPT_KEY, OPT_MIN_SVN, OPT_HELP };
+enum {
+	OPT_SOCKET = 256,
+	OPT_CHIP,
+	OPT_THREADS,
+	OPT_MODE,
+	OPT_LOG,
+	OPT_TRACE,
+	OPT_MSI,
+	OPT_KEY,
+	OPT_MIN_SVN,
+	OPT_HELP
+};
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * One thread runs everything of the management core: reset, boot ROM, then firmware in slices of
- * instructions.  Between slices it looks at what the host asked for and at the time.  While firmware
- * waits (WFI) the thread sleeps until an interrupt, a host request or the next deadline.
+ * instructions.  Between slices it looks at what the host asked for and at the time.  While
+ * firmware waits (WFI) the thread sleeps until an interrupt, a host request or the next deadline.
  *
  * The lock guards what host and compute cores may touch; the rest belongs to the thread.
  */
@@ -27,7 +27,7 @@
 
 #define SLICE		4096		/* instructions, tens of microseconds */
 #define WAIT_MIN_NS	50000
-#define WAIT_RUNNING_NS	1000000		/* with jobs running device time may leap ahead of the host's */
+#define WAIT_RUNNING_NS 1000000 /* with jobs running device time may leap ahead of the host's */
 
 #define PANIC_DOUBLE_FAULT	0xffu
 
@@ -89,7 +89,8 @@ void sim_mc_start(struct sim_mc *mc, const struct sim_boot *boot)
 			mc->boot_status = NE1_BOOT_STATE_LOADING;
 		pthread_cond_signal(&mc->wake);
 	} else {
-		sim_log(SIM_LOG_WARN, mc->parts.who, "START in boot state 0x%x ignored", mc->boot_status);
+		sim_log(SIM_LOG_WARN, mc->parts.who, "START in boot state 0x%x ignored",
+			mc->boot_status);
 	}
 	pthread_mutex_unlock(&mc->lock);
 }
@@ -356,8 +357,8 @@ static bool core_access(struct sim_mc *mc, uint32_t offset, bool write, uint32_t
 	else
 		*value = sim_worker_read(mc->worker[c], offset % 0x100);
 	if (write && offset % 0x100 == NE1_MC_CORE_CTRL)
-		sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who, "core%u ctrl=0x%x", c,
-			  *value);
+		sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who,
+			  "core%u ctrl=0x%x", c, *value);
 	return true;
 }
 
@@ -365,8 +366,8 @@ static bool ctrl_access(struct sim_mc *mc, uint32_t addr, bool write, uint32_t *
 {
 	if (write && addr == NE1_MC_HOST_IRQ) {
 		sim_regs_raise(mc->parts.regs, *value);
-		sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who, "host-irq bits=0x%x",
-			  *value);
+		sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who,
+			  "host-irq bits=0x%x", *value);
 		return true;
 	}
 	pthread_mutex_lock(&mc->lock);
@@ -381,7 +382,8 @@ static bool ctrl_access(struct sim_mc *mc, uint32_t addr, bool write, uint32_t *
 }
 
 /* Blocks of registers, each a page; their unlisted offsets read as zero. */
-static bool register_access(struct sim_mc *mc, uint32_t addr, unsigned int size, bool write, uint32_t *value)
+static bool register_access(struct sim_mc *mc, uint32_t addr, unsigned int size, bool write,
+			    uint32_t *value)
 {
 	if (size != 4)
 		return false;
@@ -422,8 +424,8 @@ static void check_deadlines(struct sim_mc *mc, uint64_t now)
 		mc->irq_pending |= NE1_MC_IRQ_TIMER;
 	}
 	if (mc->watchdog_ms && now >= mc->watchdog_device_ns && host_ns() >= mc->watchdog_host_ns) {
-		sim_log(SIM_LOG_WARN, mc->parts.who, "watchdog of %u ms expired at pc 0x%08x", mc->watchdog_ms,
-			rv32_pc(mc->cpu));
+		sim_log(SIM_LOG_WARN, mc->parts.who, "watchdog of %u ms expired at pc 0x%08x",
+			mc->watchdog_ms, rv32_pc(mc->cpu));
 		mc->watchdog_ms = 0;
 		sim_regs_raise(mc->parts.regs, NE1_IRQ_FATAL);
 	}
@@ -505,8 +507,8 @@ static void set_boot_status(struct sim_mc *mc, uint32_t state, uint32_t error)
 		mc->boot_status = state | error << 8;
 	pthread_mutex_unlock(&mc->lock);
 	sim_log(SIM_LOG_INFO, mc->parts.who, "boot state %u error %u", state, error);
-	sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who, "boot state=%u error=%u", state,
-		  error);
+	sim_trace(mc->parts.trace, sim_soc_time_ns(mc->parts.soc), mc->parts.who,
+		  "boot state=%u error=%u", state, error);
 }
 
 static void do_boot(struct sim_mc *mc)
@@ -521,9 +523,11 @@ static void do_boot(struct sim_mc *mc)
 	pthread_mutex_unlock(&mc->lock);
 
 	set_boot_status(mc, NE1_BOOT_STATE_LOADING, NE1_BOOT_ERR_NONE);
-	err = sim_bootrom_load(mc->parts.dma, boot.image, boot.image_size, mc->parts.fuses, mc->image);
+	err = sim_bootrom_load(mc->parts.dma, boot.image, boot.image_size, mc->parts.fuses,
+			       mc->image);
 	if (err) {
-		sim_log(SIM_LOG_WARN, mc->parts.who, "firmware image of %u bytes at 0x%" PRIx64 " refused: error %u",
+		sim_log(SIM_LOG_WARN, mc->parts.who,
+			"firmware image of %u bytes at 0x%" PRIx64 " refused: error %u",
 			boot.image_size, boot.image, err);
 		set_boot_status(mc, NE1_BOOT_STATE_FAILED, err);
 		return;
@@ -567,8 +571,9 @@ static void do_run(struct sim_mc *mc, bool irq)
 	mc->waiting = exit == RV32_WFI;
 	if (exit != RV32_DOUBLE_FAULT)
 		return;
-	sim_log(SIM_LOG_WARN, mc->parts.who, "management core double fault at pc 0x%08x ra 0x%08x sp 0x%08x",
-		rv32_pc(mc->cpu), rv32_reg(mc->cpu, 1), rv32_reg(mc->cpu, 2));
+	sim_log(SIM_LOG_WARN, mc->parts.who,
+		"management core double fault at pc 0x%08x ra 0x%08x sp 0x%08x", rv32_pc(mc->cpu),
+		rv32_reg(mc->cpu, 1), rv32_reg(mc->cpu, 2));
 	mc->running = false;
 	set_boot_status(mc, NE1_BOOT_STATE_PANIC, PANIC_DOUBLE_FAULT);
 	sim_regs_raise(mc->parts.regs, NE1_IRQ_FATAL);
@@ -608,7 +613,8 @@ static int new_workers(struct sim_mc *mc)
 		mc->core_port[c] = sim_mmu_port_new(mc->parts.mmu);
 		if (!mc->core_port[c])
 			return ENOMEM;
-		mc->worker[c] = sim_worker_new(mc->parts.chip, mc->parts.soc, sim_mmu_port_mem(mc->core_port[c]),
+		mc->worker[c] = sim_worker_new(mc->parts.chip, mc->parts.soc,
+					       sim_mmu_port_mem(mc->core_port[c]),
 					       mc->parts.threads, &events);
 		if (!mc->worker[c])
 			return errno;

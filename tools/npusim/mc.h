@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The management core with its peripherals (NE1_MC_*), boot ROM and the compute cores it drives, in a
- * thread of its own.  The calls below come from the host's side (any thread) and return at once.
+ * The management core with its peripherals (NE1_MC_*), boot ROM and the compute cores it drives, in
+ * a thread of its own.  The calls below come from the host's side (any thread) and return at once.
  */
 #ifndef NPUSIM_MC_H
 #define NPUSIM_MC_H

@@ -17,8 +17,8 @@
 #define LEVEL_MASK	((1u << LEVEL_BITS) - 1)
 
 struct tlb_entry {
-	uint64_t first, last;	/* VA range with one stretch of memory behind it; first > last: empty */
-	uint64_t epoch;		/* of the ASID when it was filled */
+	uint64_t first, last;	/* VA range with one stretch of memory behind it */
+	uint64_t epoch;		/* of the ASID when it was filled, 0: empty */
 	uint64_t dma_generation;
 	uint8_t *mem;		/* of first */
 	uint8_t asid;
@@ -109,7 +109,8 @@ bool sim_mmu_busy(struct sim_mmu *mmu)
 	for (unsigned int i = 0; i < PORTS_MAX && !busy; i++) {
 		struct sim_mmu_port *port = mmu->port[i];
 
-		busy = port && port->busy_mark % 2 && atomic_load(&port->brackets) == port->busy_mark;
+		busy = port && port->busy_mark % 2 &&
+		       atomic_load(&port->brackets) == port->busy_mark;
 	}
 	pthread_mutex_unlock(&mmu->lock);
 	return busy;
@@ -169,14 +170,15 @@ static struct tlb_entry *block_slot(struct sim_mmu_port *port, unsigned int asid
 	return port->blocks + ((block ^ block >> 6 ^ block >> 12 ^ asid * 5u) % TLB_BLOCKS);
 }
 
-static bool hit(const struct tlb_entry *e, unsigned int asid, uint64_t va, uint64_t epoch, uint64_t dma_gen)
+static bool hit(const struct tlb_entry *e, unsigned int asid, uint64_t va, uint64_t epoch,
+		uint64_t dma_gen)
 {
 	return e->epoch == epoch && e->asid == asid && e->first <= va && va <= e->last &&
 	       e->dma_generation == dma_gen;
 }
 
-static enum ne1_mmu_code fill(struct sim_mmu_port *port, unsigned int asid, uint64_t va, uint64_t epoch,
-			      bool write, struct tlb_entry **out)
+static enum ne1_mmu_code fill(struct sim_mmu_port *port, unsigned int asid, uint64_t va,
+			      uint64_t epoch, bool write, struct tlb_entry **out)
 {
 	struct sim_mmu *mmu = port->mmu;
 	uint64_t pgd, pte, in_leaf, leaf, before, after, ahead;
@@ -215,8 +217,8 @@ static enum ne1_mmu_code fill(struct sim_mmu_port *port, unsigned int asid, uint
 	return NE1_MMU_OK;
 }
 
-static uint8_t *port_map(struct sim_mem *mem, unsigned int asid, uint64_t va, uint64_t *len, bool write,
-			 enum ne1_mmu_code *code)
+static uint8_t *port_map(struct sim_mem *mem, unsigned int asid, uint64_t va, uint64_t *len,
+			 bool write, enum ne1_mmu_code *code)
 {
 	struct sim_mmu_port *port = (struct sim_mmu_port *)mem;
 	uint64_t epoch, dma_gen;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The MMU (ne1.md section 4): page tables in host memory, walked on a miss, and one translation cache per
- * port.  A port is what one thread uses: each compute core has one, the management core's window another.
- * Invalidation is a counter that every cached entry is checked against; it never waits for a port.
+ * The MMU (ne1.md section 4): page tables in host memory, walked on a miss, and one translation
+ * cache per port.  A port is what one thread uses: each compute core has one, the management core's
+ * window another.  Invalidation is a counter that every cached entry is checked against; it never
+ * waits for a port.
  */
 #ifndef NPUSIM_MMU_H
 #define NPUSIM_MMU_H
@@ -16,8 +17,9 @@ struct sim_dma;
 struct sim_mmu;
 struct sim_mmu_port;
 
-struct sim_mmu *sim_mmu_new(struct sim_dma *dma, unsigned int asids);	/* NULL when memory is short */
-void sim_mmu_free(struct sim_mmu *mmu);					/* ports first */
+/* NULL when memory is short. */
+struct sim_mmu *sim_mmu_new(struct sim_dma *dma, unsigned int asids);
+void sim_mmu_free(struct sim_mmu *mmu);	/* ports first */
 
 struct sim_mmu_port *sim_mmu_port_new(struct sim_mmu *mmu);
 void sim_mmu_port_free(struct sim_mmu_port *port);

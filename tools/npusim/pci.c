@@ -45,7 +45,8 @@ static void put_header(struct sim_pci *pci)
 	put8(pci, PCI_CACHE_LINE_SIZE, 0, 0xff);
 	put32(pci, PCI_BASE_ADDRESS_0, PCI_BASE_ADDRESS_MEM_TYPE_32, ~(NE1_BAR_SIZE - 1u));
 	if (pci->msix)
-		put32(pci, PCI_BASE_ADDRESS_1, PCI_BASE_ADDRESS_MEM_TYPE_32, ~(SIM_PCI_BAR1_SIZE - 1u));
+		put32(pci, PCI_BASE_ADDRESS_1, PCI_BASE_ADDRESS_MEM_TYPE_32,
+		      ~(SIM_PCI_BAR1_SIZE - 1u));
 	put16(pci, PCI_SUBSYSTEM_VENDOR_ID, NE1_PCI_VENDOR, 0);
 	put16(pci, PCI_SUBSYSTEM_ID, NE1_PCI_DEVICE, 0);
 	put8(pci, PCI_CAPABILITY_LIST, CAP_PM, 0);
@@ -73,7 +74,8 @@ static void put_express(struct sim_pci *pci)
 {
 	put16(pci, CAP_EXP, PCI_CAP_ID_EXP | (pci->msix ? CAP_MSIX : 0) << 8, 0);
 	put16(pci, CAP_EXP + PCI_EXP_FLAGS, EXP_VERSION | PCI_EXP_TYPE_ENDPOINT << 4, 0);
-	put32(pci, CAP_EXP + PCI_EXP_DEVCAP, MAX_PAYLOAD_256 | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR, 0);
+	put32(pci, CAP_EXP + PCI_EXP_DEVCAP,
+	      MAX_PAYLOAD_256 | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR, 0);
 	put16(pci, CAP_EXP + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN |
 	      2u << 12, 0x7fff);
 	put32(pci, CAP_EXP + PCI_EXP_LNKCAP, LINK_SPEED | LINK_WIDTH << 4, 0);
@@ -132,7 +134,8 @@ bool sim_pci_config_write(struct sim_pci *pci, uint32_t offset, const void *data
 	       in[flr_byte - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;
 }
 
-void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data, uint32_t count)
+void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data,
+		       uint32_t count)
 {
 	uint8_t *out = data;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PCI function's configuration space: header, power management, MSI, PCI Express with FLR, MSI-X, and
- * BAR 1 with the MSI-X table.  One thread (that of the socket).
+ * The PCI function's configuration space: header, power management, MSI, PCI Express with FLR,
+ * MSI-X, and BAR 1 with the MSI-X table.  One thread (that of the socket).
  */
 #ifndef NPUSIM_PCI_H
 #define NPUSIM_PCI_H
@@ -33,7 +33,8 @@ void sim_pci_config_read(const struct sim_pci *pci, uint32_t offset, void *data,
 bool sim_pci_config_write(struct sim_pci *pci, uint32_t offset, const void *data, uint32_t count);
 
 /* @pba: pending bits, one per vector. */
-void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data, uint32_t count);
+void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data,
+		       uint32_t count);
 void sim_pci_bar1_write(struct sim_pci *pci, uint32_t offset, const void *data, uint32_t count);
 
 #endif

@@ -249,8 +249,9 @@ void sim_regs_read(struct sim_regs *regs, uint32_t offset, void *data, uint32_t 
 
 	memset(data, 0, count);
 	if (count != sizeof(value) || offset % sizeof(value)) {
-		sim_log(SIM_LOG_WARN, regs->parts.who, "read of %u bytes at register offset 0x%x: only aligned 32 bits",
-			count, offset);
+		sim_log(SIM_LOG_WARN, regs->parts.who,
+			"read of %u bytes at register offset 0x%x: only aligned 32 bits", count,
+			offset);
 		return;
 	}
 	if (offset < NE1_REG_BOOT_CTRL)
@@ -310,7 +311,9 @@ static void boot(struct sim_regs *regs)
 	struct sim_boot boot;
 
 	pthread_mutex_lock(&regs->lock);
-	boot = (struct sim_boot) { .image = regs->image, .image_size = regs->image_size, .pgd = regs->pgd };
+	boot = (struct sim_boot) { .image = regs->image,
+				   .image_size = regs->image_size,
+				   .pgd = regs->pgd };
 	pthread_mutex_unlock(&regs->lock);
 	sim_mc_start(regs->mc, &boot);
 }
@@ -328,8 +331,9 @@ void sim_regs_write(struct sim_regs *regs, uint32_t offset, const void *data, ui
 	uint32_t value;
 
 	if (count != sizeof(value) || offset % sizeof(value)) {
-		sim_log(SIM_LOG_WARN, regs->parts.who, "write of %u bytes at register offset 0x%x: only aligned 32 bits",
-			count, offset);
+		sim_log(SIM_LOG_WARN, regs->parts.who,
+			"write of %u bytes at register offset 0x%x: only aligned 32 bits", count,
+			offset);
 		return;
 	}
 	memcpy(&value, data, sizeof(value));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's registers (BAR0).  Reads and writes never wait for the model: they touch this file's state
- * under a short lock and pass the rest on to the management core.  Any thread.
+ * The host's registers (BAR0).  Reads and writes never wait for the model: they touch this file's
+ * state under a short lock and pass the rest on to the management core.  Any thread.
  */
 #ifndef NPUSIM_REGS_H
 #define NPUSIM_REGS_H
@@ -24,7 +24,7 @@ struct sim_regs_parts {
 	struct sim_irq *irq;
 };
 
-struct sim_regs *sim_regs_new(const struct sim_regs_parts *parts);	/* NULL when memory is short */
+struct sim_regs *sim_regs_new(const struct sim_regs_parts *parts); /* NULL when memory is short */
 void sim_regs_free(struct sim_regs *regs);
 /* The management core needs the registers to raise interrupts, so it comes after them. */
 void sim_regs_attach_mc(struct sim_regs *regs, struct sim_mc *mc);

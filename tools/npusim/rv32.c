@@ -55,7 +55,8 @@ void rv32_free(struct rv32 *cpu)
 	free(cpu);
 }
 
-void rv32_reset(struct rv32 *cpu, uint32_t load_addr, const void *image, uint32_t size, uint32_t entry)
+void rv32_reset(struct rv32 *cpu, uint32_t load_addr, const void *image, uint32_t size,
+		uint32_t entry)
 {
 	memset(cpu->x, 0, sizeof(cpu->x));
 	cpu->mstatus = MSTATUS_MPP;
@@ -355,8 +356,8 @@ static bool exec_system(struct rv32 *cpu, const struct rv32_insn *i, uint32_t pc
 
 	switch (i->kind) {
 	case RV32_K_FENCE:
-		/* Orders the window's release stores before its acquire loads.  Not atomic_thread_fence(),
-		 * which the thread sanitizer does not know.
+		/* Orders the window's release stores before its acquire loads.  Not
+		 * atomic_thread_fence(), which the thread sanitizer does not know.
 		 */
 		atomic_exchange(&cpu->fence, 0);
 		return true;
@@ -423,7 +424,7 @@ static bool execute(struct rv32 *cpu, const struct rv32_insn *i, uint32_t pc)
 	}
 }
 
-/* The instruction at pc, decoded; NULL when it is not in TCM, with *fault = the first byte that is not. */
+/* The instruction at pc, decoded; NULL when it is not in TCM: *fault is the first byte outside. */
 static const struct rv32_insn *fetch(struct rv32 *cpu, uint32_t *fault)
 {
 	uint32_t at = cpu->pc - NE1_MC_TCM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction-set simulator of the management core: RV32IMC + Zicsr, machine mode, as ne1.md section 3
- * has it.  Interprets instructions that are decoded once and cached per halfword of TCM.  One thread.
+ * Instruction-set simulator of the management core: RV32IMC + Zicsr, machine mode, as ne1.md
+ * section 3 has it.  Interprets instructions that are decoded once and cached per halfword of TCM.
+ * One thread.
  */
 #ifndef NPUSIM_RV32_H
 #define NPUSIM_RV32_H
@@ -41,10 +42,11 @@ struct rv32;
 struct rv32 *rv32_new(const struct rv32_bus *bus);	/* NULL when memory is short */
 void rv32_free(struct rv32 *cpu);
 
-/* Zeroes the state and TCM, copies @size bytes of @image to @load_addr (caller checks that they fit). */
-void rv32_reset(struct rv32 *cpu, uint32_t load_addr, const void *image, uint32_t size, uint32_t entry);
+/* Zeroes the state and TCM, copies @size bytes of @image to @load_addr, where they fit. */
+void rv32_reset(struct rv32 *cpu, uint32_t load_addr, const void *image, uint32_t size,
+		uint32_t entry);
 
-/* @irq: level of the external interrupt, sampled here; use rv32_yield() when it may have changed. */
+/* @irq: level of the external interrupt, sampled here; rv32_yield() when it may have changed. */
 enum rv32_exit rv32_run(struct rv32 *cpu, unsigned int budget, bool irq);
 /* From a bus callback: end rv32_run() after this instruction. */
 void rv32_yield(struct rv32 *cpu);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compressed instructions are expanded to the 32-bit one that they stand for and decoded as such, so
- * there is one decoder.  Reserved encodings are illegal, HINTs do nothing because their rd is x0.
+ * Compressed instructions are expanded to the 32-bit one that they stand for and decoded as such,
+ * so there is one decoder.  Reserved encodings are illegal, HINTs do nothing because their rd is
+ * x0.
  */
 #include "rv32_decode.h"
 
@@ -35,7 +36,8 @@ static int32_t sign_extend(uint32_t v, unsigned int width)
 
 /* ---- Encoders of the 32-bit formats, for expansion ---- */
 
-static uint32_t enc_r(uint32_t op, uint32_t f3, uint32_t f7, uint32_t rd, uint32_t rs1, uint32_t rs2)
+static uint32_t enc_r(uint32_t op, uint32_t f3, uint32_t f7, uint32_t rd, uint32_t rs1,
+		      uint32_t rs2)
 {
 	return op | rd << 7 | f3 << 12 | rs1 << 15 | rs2 << 20 | f7 << 25;
 }
@@ -47,15 +49,16 @@ static uint32_t enc_i(uint32_t op, uint32_t f3, uint32_t rd, uint32_t rs1, int32
 
 static uint32_t enc_sw(uint32_t rs1, uint32_t rs2, uint32_t imm)
 {
-	return OP_STORE | bits(imm, 4, 0, 7) | 2u << 12 | rs1 << 15 | rs2 << 20 | bits(imm, 11, 5, 25);
+	return OP_STORE | bits(imm, 4, 0, 7) | 2u << 12 | rs1 << 15 | rs2 << 20 |
+	       bits(imm, 11, 5, 25);
 }
 
 static uint32_t enc_branch(uint32_t f3, uint32_t rs1, int32_t imm)
 {
 	uint32_t v = imm;
 
-	return OP_BRANCH | bits(v, 11, 11, 7) | bits(v, 4, 1, 8) | f3 << 12 | rs1 << 15 | bits(v, 10, 5, 25) |
-	       bits(v, 12, 12, 31);
+	return OP_BRANCH | bits(v, 11, 11, 7) | bits(v, 4, 1, 8) | f3 << 12 | rs1 << 15 |
+	       bits(v, 10, 5, 25) | bits(v, 12, 12, 31);
 }
 
 static uint32_t enc_jal(uint32_t rd, int32_t imm)
@@ -105,13 +108,13 @@ static uint32_t expand_arith(uint32_t c, int32_t imm)
 
 static uint32_t expand_lui(uint32_t c, uint32_t rd, int32_t imm)
 {
-	int32_t sp = sign_extend(bits(c, 12, 12, 9) | bits(c, 6, 6, 4) | bits(c, 5, 5, 6) | bits(c, 4, 3, 7) |
-				 bits(c, 2, 2, 5), 10);
+	uint32_t sp = bits(c, 12, 12, 9) | bits(c, 6, 6, 4) | bits(c, 5, 5, 6) | bits(c, 4, 3, 7) |
+		      bits(c, 2, 2, 5);
 
 	if (!imm)
 		return 0;
 	if (rd == 2)	/* c.addi16sp */
-		return enc_i(OP_IMM, 0, 2, 2, sp);
+		return enc_i(OP_IMM, 0, 2, 2, sign_extend(sp, 10));
 	return OP_LUI | rd << 7 | (uint32_t)imm << 12;
 }
 
@@ -119,17 +122,17 @@ static uint32_t expand_q1(uint32_t c)
 {
 	uint32_t rd = bits(c, 11, 7, 0), rs1 = bits(c, 9, 7, 0) + 8;
 	int32_t imm = sign_extend(bits(c, 12, 12, 5) | bits(c, 6, 2, 0), 6);
-	int32_t jump = sign_extend(bits(c, 12, 12, 11) | bits(c, 11, 11, 4) | bits(c, 10, 9, 8) |
-				   bits(c, 8, 8, 10) | bits(c, 7, 7, 6) | bits(c, 6, 6, 7) | bits(c, 5, 3, 1) |
-				   bits(c, 2, 2, 5), 12);
-	int32_t branch = sign_extend(bits(c, 12, 12, 8) | bits(c, 11, 10, 3) | bits(c, 6, 5, 6) |
-				     bits(c, 4, 3, 1) | bits(c, 2, 2, 5), 9);
+	uint32_t jump = bits(c, 12, 12, 11) | bits(c, 11, 11, 4) | bits(c, 10, 9, 8) |
+			bits(c, 8, 8, 10) | bits(c, 7, 7, 6) | bits(c, 6, 6, 7) | bits(c, 5, 3, 1) |
+			bits(c, 2, 2, 5);
+	uint32_t branch = bits(c, 12, 12, 8) | bits(c, 11, 10, 3) | bits(c, 6, 5, 6) |
+			  bits(c, 4, 3, 1) | bits(c, 2, 2, 5);
 
 	switch (c >> 13) {
 	case 0:		/* c.addi */
 		return enc_i(OP_IMM, 0, rd, rd, imm);
 	case 1:		/* c.jal */
-		return enc_jal(1, jump);
+		return enc_jal(1, sign_extend(jump, 12));
 	case 2:		/* c.li */
 		return enc_i(OP_IMM, 0, rd, 0, imm);
 	case 3:
@@ -137,11 +140,11 @@ static uint32_t expand_q1(uint32_t c)
 	case 4:
 		return expand_arith(c, imm);
 	case 5:		/* c.j */
-		return enc_jal(0, jump);
+		return enc_jal(0, sign_extend(jump, 12));
 	case 6:		/* c.beqz */
-		return enc_branch(0, rs1, branch);
+		return enc_branch(0, rs1, sign_extend(branch, 9));
 	default:	/* c.bnez */
-		return enc_branch(1, rs1, branch);
+		return enc_branch(1, rs1, sign_extend(branch, 9));
 	}
 }
 
@@ -159,13 +162,14 @@ static uint32_t expand_jump(uint32_t c, uint32_t rd, uint32_t rs2)
 
 static uint32_t expand_q2(uint32_t c)
 {
-	uint32_t rd = bits(c, 11, 7, 0), rs2 = bits(c, 6, 2, 0);
+	uint32_t rd = bits(c, 11, 7, 0), rs2 = bits(c, 6, 2, 0), word;
 
 	switch (c >> 13) {
 	case 0:		/* c.slli */
 		return c & 1u << 12 ? 0 : enc_i(OP_IMM, 1, rd, rd, rs2);
 	case 2:		/* c.lwsp */
-		return rd ? enc_i(OP_LOAD, 2, rd, 2, bits(c, 12, 12, 5) | bits(c, 6, 4, 2) | bits(c, 3, 2, 6)) : 0;
+		word = bits(c, 12, 12, 5) | bits(c, 6, 4, 2) | bits(c, 3, 2, 6);
+		return rd ? enc_i(OP_LOAD, 2, rd, 2, word) : 0;
 	case 4:
 		return expand_jump(c, rd, rs2);
 	case 6:		/* c.swsp */
@@ -256,11 +260,14 @@ static void decode_memory(uint32_t v, struct rv32_insn *i)
 
 static void decode_jump(uint32_t v, struct rv32_insn *i)
 {
+	uint32_t imm;
+
 	switch (bits(v, 6, 0, 0)) {
 	case OP_JAL:
 		i->kind = RV32_K_JAL;
-		i->imm = sign_extend(bits(v, 31, 31, 20) | bits(v, 19, 12, 12) | bits(v, 20, 20, 11) |
-				     bits(v, 30, 21, 1), 21);
+		imm = bits(v, 31, 31, 20) | bits(v, 19, 12, 12) | bits(v, 20, 20, 11) |
+		      bits(v, 30, 21, 1);
+		i->imm = sign_extend(imm, 21);
 		return;
 	case OP_JALR:
 		i->imm = (int32_t)v >> 20;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of the vfio-user protocol, version 0.0 (QEMU docs/interop/vfio-user.rst).  Host byte order. */
+/* Messages of the vfio-user protocol, version 0.0 (docs/interop/vfio-user.rst of QEMU). */
 #ifndef NPUSIM_VFIO_PROTO_H
 #define NPUSIM_VFIO_PROTO_H
 

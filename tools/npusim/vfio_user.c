@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The client is not trusted: every size is checked before it is used, what a message does not say right
- * gets an error reply, and a header that cannot be right ends the connection (there is no way to find the
- * next message).  File descriptors ride on the header; those that a handler does not take are closed.
+ * The client is not trusted: every size is checked before it is used, what a message does not say
+ * right gets an error reply, and a header that cannot be right ends the connection (there is no way
+ * to find the next message).  File descriptors ride on the header; those that a handler does not
+ * take are closed.
  */
 #include "vfio_user.h"
 
@@ -50,7 +51,8 @@ struct sim_vfio {
 /* Waits for @events on the connection; false when told to stop. */
 static bool wait_conn(struct sim_vfio *vfio, int fd, short events)
 {
-	struct pollfd p[2] = { { .fd = fd, .events = events }, { .fd = vfio->stop, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = fd, .events = events },
+			       { .fd = vfio->stop, .events = POLLIN } };
 
 	for (;;) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
@@ -141,7 +143,7 @@ static void close_fds(struct message *msg)
 	msg->n_fds = 0;
 }
 
-/* ---- Commands: each returns the length of its reply in vfio->reply + header, or a negative errno ---- */
+/* ---- Commands: each returns the length of its reply's payload, or a negative errno ---- */
 
 static const void *request(const struct sim_vfio *vfio, size_t size)
 {
@@ -153,13 +155,14 @@ static void *reply_payload(struct sim_vfio *vfio)
 	return vfio->reply + sizeof(struct vu_header);
 }
 
-/* What this server can do, as long as it fits the room (the client's receive buffer is as big as its
- * request).
+/* What this server can do, as long as it fits the room (the client's receive buffer is as big as
+ * its request).
  */
 static size_t write_capabilities(char *out, size_t room)
 {
-	static const char all[] = "{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576,"
-				  "\"pgsizes\":4096,\"max_dma_maps\":65535,\"write_multiple\":true}}";
+	static const char all[] =
+		"{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576,"
+		"\"pgsizes\":4096,\"max_dma_maps\":65535,\"write_multiple\":true}}";
 	static const char *const texts[] = {
 		all,
 		"{\"capabilities\":{\"max_msg_fds\":16}}",
@@ -189,7 +192,8 @@ static int do_version(struct sim_vfio *vfio)
 	if (!req)
 		return -EINVAL;
 	if (req->major != 0) {
-		sim_log(SIM_LOG_ERROR, vfio->path, "client speaks vfio-user %u.%u, not 0.x", req->major, req->minor);
+		sim_log(SIM_LOG_ERROR, vfio->path, "client speaks vfio-user %u.%u, not 0.x",
+			req->major, req->minor);
 		return -ENOTSUP;
 	}
 	if (room) {
@@ -197,10 +201,11 @@ static int do_version(struct sim_vfio *vfio)
 			return -EINVAL;
 		json = json_loads(text, 0, &error);
 		if (!json) {
-			sim_log(SIM_LOG_WARN, vfio->path, "capabilities of the client: %s", error.text);
+			sim_log(SIM_LOG_WARN, vfio->path, "capabilities of the client: %s",
+				error.text);
 			return -EINVAL;
 		}
-		json_decref(json);	/* it may use less than we offer, nothing in it changes what we do */
+		json_decref(json);	/* nothing in it changes what we do */
 	}
 	*rep = (struct vu_version) { 0, 0 };
 	vfio->negotiated = true;
@@ -218,7 +223,8 @@ static int do_dma_map(struct sim_vfio *vfio)
 	    req->flags & ~(VU_DMA_READ | VU_DMA_WRITE | VU_DMA_MODES))
 		return -EINVAL;
 	fd = vfio->msg.n_fds ? vfio->msg.fds[0] : -1;
-	return vfio->ops->dma_map(vfio->ctx, req->iova, req->size, fd, req->offset, req->flags & VU_DMA_WRITE);
+	return vfio->ops->dma_map(vfio->ctx, req->iova, req->size, fd, req->offset,
+				  req->flags & VU_DMA_WRITE);
 }
 
 static int do_dma_unmap(struct sim_vfio *vfio)
@@ -269,7 +275,8 @@ static int do_get_region_info(struct sim_vfio *vfio)
 static int do_get_irq_info(struct sim_vfio *vfio)
 {
 	const struct vu_irq_info *req = request(vfio, sizeof(*req));
-	struct vu_irq_info info = { .argsz = sizeof(info), .flags = VU_IRQ_EVENTFD | VU_IRQ_NORESIZE };
+	struct vu_irq_info info = { .argsz = sizeof(info),
+				    .flags = VU_IRQ_EVENTFD | VU_IRQ_NORESIZE };
 
 	if (!req || req->argsz < sizeof(info) || req->index >= SIM_IRQ_INDICES)
 		return -EINVAL;
@@ -378,8 +385,8 @@ static int do_write_multi(struct sim_vfio *vfio)
 		if (entry[done].count > sizeof(entry->data) ||
 		    !access_ok(vfio, entry[done].offset, entry[done].region, entry[done].count))
 			break;
-		vfio->ops->region_write(vfio->ctx, entry[done].region, entry[done].offset, entry[done].data,
-					entry[done].count);
+		vfio->ops->region_write(vfio->ctx, entry[done].region, entry[done].offset,
+					entry[done].data, entry[done].count);
 	}
 	if (*n && !done)
 		return -EINVAL;
@@ -436,8 +443,8 @@ static bool answer(struct sim_vfio *vfio, int result)
 	struct vu_header hdr = vfio->msg.hdr;
 
 	if (result < 0)
-		sim_log(SIM_LOG_INFO, vfio->path, "command %u of %u bytes refused: %s", hdr.command, hdr.size,
-			strerror(-result));
+		sim_log(SIM_LOG_INFO, vfio->path, "command %u of %u bytes refused: %s", hdr.command,
+			hdr.size, strerror(-result));
 	if (hdr.flags & VU_FLAG_NO_REPLY)
 		return true;
 	hdr.size = sizeof(hdr) + (result > 0 ? result : 0);
@@ -456,7 +463,8 @@ static bool serve_message(struct sim_vfio *vfio)
 	if (!receive(vfio, &msg->hdr, sizeof(msg->hdr)))
 		return false;
 	if (msg->hdr.size < sizeof(msg->hdr) || msg->hdr.size - sizeof(msg->hdr) > PAYLOAD_MAX) {
-		sim_log(SIM_LOG_WARN, vfio->path, "message of %u bytes (limits %zu and %zu): closing the connection",
+		sim_log(SIM_LOG_WARN, vfio->path,
+			"message of %u bytes (limits %zu and %zu): closing the connection",
 			msg->hdr.size, sizeof(msg->hdr), sizeof(msg->hdr) + PAYLOAD_MAX);
 		return false;
 	}
@@ -464,7 +472,8 @@ static bool serve_message(struct sim_vfio *vfio)
 	if (!receive(vfio, vfio->payload, msg->len))
 		return false;
 	if ((msg->hdr.flags & VU_FLAG_TYPE) != VU_TYPE_REQUEST) {
-		sim_log(SIM_LOG_WARN, vfio->path, "reply to a question never asked, command %u", msg->hdr.command);
+		sim_log(SIM_LOG_WARN, vfio->path, "reply to a question never asked, command %u",
+			msg->hdr.command);
 		return true;
 	}
 	result = dispatch(vfio);
@@ -506,7 +515,8 @@ void sim_vfio_stop(struct sim_vfio *vfio)
 	(void)n;	/* fails only when it is set already */
 }
 
-/* Whether @path may become our socket: it is free, or a socket left over from a process that died. */
+/* Whether @path may become our socket: it is free, or a socket left over from a process that died.
+ */
 static int check_free(const struct sockaddr_un *addr)
 {
 	struct stat st;
@@ -551,7 +561,8 @@ static int listen_at(const char *path)
 	int fd;
 
 	if (strlen(path) + 1 >= sizeof(addr.sun_path)) {
-		sim_log(SIM_LOG_ERROR, path, "socket path is longer than %zu bytes", sizeof(addr.sun_path) - 2);
+		sim_log(SIM_LOG_ERROR, path, "socket path is longer than %zu bytes",
+			sizeof(addr.sun_path) - 2);
 		return -1;
 	}
 	memcpy(addr.sun_path, path, strlen(path));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vfio-user server: one UNIX socket, one client at a time, messages answered in the order they come.
- * Transport only: what regions, interrupts and memory mean is up to the ops, which are called from the
- * thread in sim_vfio_serve() and must not block on anything but memory that is being let go.
+ * vfio-user server: one UNIX socket, one client at a time, messages answered in the order they
+ * come. Transport only: what regions, interrupts and memory mean is up to the ops, which are called
+ * from the thread in sim_vfio_serve() and must not block on anything but memory that is being let
+ * go.
  */
 #ifndef NPUSIM_VFIO_USER_H
 #define NPUSIM_VFIO_USER_H
@@ -19,15 +20,19 @@
 struct sim_vfio_ops {
 	uint64_t (*region_size)(void *ctx, unsigned int region);	/* 0: absent */
 	/* Within the region; @count <= SIM_VFIO_MAX_XFER. */
-	void (*region_read)(void *ctx, unsigned int region, uint64_t offset, void *data, uint32_t count);
-	void (*region_write)(void *ctx, unsigned int region, uint64_t offset, const void *data, uint32_t count);
+	void (*region_read)(void *ctx, unsigned int region, uint64_t offset, void *data,
+			    uint32_t count);
+	void (*region_write)(void *ctx, unsigned int region, uint64_t offset, const void *data,
+			     uint32_t count);
 
 	unsigned int (*irq_count)(void *ctx, unsigned int index);
-	int (*irq_set_eventfd)(void *ctx, unsigned int index, unsigned int vector, int fd); /* takes fd, or -1 */
+	/* Takes over @fd, -1: none. */
+	int (*irq_set_eventfd)(void *ctx, unsigned int index, unsigned int vector, int fd);
 	void (*irq_disable)(void *ctx, unsigned int index);
 	void (*irq_trigger)(void *ctx, unsigned int index, unsigned int vector);
 
-	int (*dma_map)(void *ctx, uint64_t iova, uint64_t size, int fd, uint64_t offset, bool writable);
+	int (*dma_map)(void *ctx, uint64_t iova, uint64_t size, int fd, uint64_t offset,
+		       bool writable);
 	int (*dma_unmap)(void *ctx, uint64_t iova, uint64_t size);
 	void (*dma_unmap_all)(void *ctx);
 

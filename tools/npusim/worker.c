@@ -32,7 +32,7 @@ struct sim_worker {
 	pthread_cond_t cond;	/* a run is wanted, a run has ended, quit */
 	bool quit;
 	bool wanted;		/* START or RESUME that the thread has not seen yet */
-	bool busy;		/* the thread is at a job, from seeing it to the last event about it */
+	bool busy;		/* at a job, from seeing it to its last event */
 	bool stop;		/* the job is to end */
 	bool resume;
 	struct sim_job job;	/* as it was at START */
@@ -305,7 +305,7 @@ bool sim_worker_running(struct sim_worker *w)
 
 /* ---- Life ---- */
 
-/* Until the job has ended.  The stop is repeated because one that comes before the run has begun is lost. */
+/* Until the job has ended.  The stop is repeated: one from before the run has begun is lost. */
 static void stop_and_wait(struct sim_worker *w)
 {
 	while (w->wanted || w->busy) {
@@ -333,8 +333,9 @@ void sim_worker_reset(struct sim_worker *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-struct sim_worker *sim_worker_new(const struct sim_chip *chip, struct sim_soc *soc, struct sim_mem *mem,
-				  unsigned int threads, const struct sim_worker_events *events)
+struct sim_worker *sim_worker_new(const struct sim_chip *chip, struct sim_soc *soc,
+				  struct sim_mem *mem, unsigned int threads,
+				  const struct sim_worker_events *events)
 {
 	struct sim_worker *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;

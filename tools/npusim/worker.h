@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compute core as the management core sees it: the register block NE1_MC_CORE(c), and the thread that
- * runs the core's jobs.
+ * A compute core as the management core sees it: the register block NE1_MC_CORE(c), and the thread
+ * that runs the core's jobs.
  */
 #ifndef NPUSIM_WORKER_H
 #define NPUSIM_WORKER_H
@@ -22,8 +22,9 @@ struct sim_worker_events {
 };
 
 /* NULL with errno set.  @threads: for the arithmetic of one command. */
-struct sim_worker *sim_worker_new(const struct sim_chip *chip, struct sim_soc *soc, struct sim_mem *mem,
-				  unsigned int threads, const struct sim_worker_events *events);
+struct sim_worker *sim_worker_new(const struct sim_chip *chip, struct sim_soc *soc,
+				  struct sim_mem *mem, unsigned int threads,
+				  const struct sim_worker_events *events);
 void sim_worker_free(struct sim_worker *worker);	/* stops a running job */
 
 /* The rest from the management core's thread only.  @offset: NE1_MC_CORE_*. */
