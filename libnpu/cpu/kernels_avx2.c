@@ -7,6 +7,7 @@
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -358,10 +359,17 @@ static const struct cpu_kernels kernels_avx2 = {
 	.softmax = softmax,
 };
 
+/* Not every compiler knows the feature by name. */
+static int have_f16c(void)
+{
+	unsigned int eax, ebx, ecx, edx;
+
+	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
+}
+
 const struct cpu_kernels *npu_cpu_kernels_avx2(void)
 {
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	    __builtin_cpu_supports("f16c"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && have_f16c())
 		return &kernels_avx2;
 	return NULL;
 }
