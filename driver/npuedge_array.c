@@ -2,8 +2,8 @@
 /**
  * DOC: Arrays of the uAPI
  *
- * The caller passes the size of the structure that it was compiled with as a stride.  What an old caller
- * lacks is zero; what a new caller has beyond our structure must be zero.
+ * The caller passes the size of the structure that it was compiled with as a stride.  What an old
+ * caller lacks is zero; what a new caller has beyond our structure must be zero.
  */
 
 #include <linux/err.h>

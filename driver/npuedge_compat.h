@@ -6,22 +6,16 @@
 #ifndef NPUEDGE_COMPAT_H
 #define NPUEDGE_COMPAT_H
 
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_gpuvm.h>
 #include <drm/gpu_scheduler.h>
 
+#include "npuedge_slab.h"
+
 #ifdef NPUEDGE_OUT_OF_TREE
 #include "npuedge_kconfig.h"
-#endif
-
-#ifndef kzalloc_obj
-#define kzalloc_obj(obj) kzalloc(sizeof(obj), GFP_KERNEL)
-#endif
-#ifndef kvzalloc_objs
-#define kvzalloc_objs(obj, count) kvcalloc(count, sizeof(obj), GFP_KERNEL)
 #endif
 
 #ifndef NPUEDGE_HAVE_SCHED_INIT_ARGS
@@ -51,11 +45,12 @@ static inline int npuedge_compat_sched_init(struct drm_gpu_scheduler *sched,
 
 #ifndef NPUEDGE_HAVE_SCHED_JOB_CLIENT_ID
 #define drm_sched_job_init(job, entity, credits, owner, client_id) \
-	drm_sched_job_init(job, entity, credits, owner)
+	drm_sched_job_init(job, entity, credits, ((void)(client_id), owner))
 #endif
 
 /**
- * npuedge_sched_resume_no_hang() - end a timeout handler that leaves its job on the scheduler's list
+ * npuedge_sched_resume_no_hang() - end a timeout handler that leaves its job on the scheduler's
+ * list
  * @job: job that the handler got; drm_sched_wqueue_stop() was called on its scheduler
  *
  * The scheduler took the job off its list of pending jobs.  Newer kernels put it back when the

@@ -90,7 +90,7 @@ void npuedge_device_asleep(struct npuedge_device *edev, int cookie)
  */
 void npuedge_device_send_wedged(struct npuedge_device *edev, char *event)
 {
-	char *envp[] = { event, NULL };
+	char *envp[2] = { event };
 
 	kobject_uevent_env(&edev->base.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
@@ -107,7 +107,8 @@ static void npuedge_device_unplug_work(struct work_struct *work)
  * npuedge_device_unplug() - end all use of the hardware
  * @edev: registered device
  *
- * Called when the driver is unbound, and when recovery failed; the second caller waits for the first.
+ * Called when the driver is unbound, and when recovery failed; the second caller waits for the
+ * first.
  */
 void npuedge_device_unplug(struct npuedge_device *edev)
 {

@@ -63,9 +63,9 @@ enum npuedge_vector {
 /**
  * struct npuedge_device - one NPU
  *
- * Locks, outermost first: dma_resv of a VM and its BOs, @reset.lock, a queue's hw_lock, @queues.lock,
- * a queue's lock.  The reset and timeout workers take @reset.lock and what is behind it while fences
- * wait for them, so nothing may allocate memory under these.
+ * Locks, outermost first: dma_resv of a VM and its BOs, @reset.lock, a queue's hw_lock,
+ * @queues.lock, a queue's lock.  The reset and timeout workers take @reset.lock and what is
+ * behind it while fences wait for them, so nothing may allocate memory under these.
  */
 struct npuedge_device {
 	/** @base: the DRM device; its parent is @dma_dev */
@@ -129,7 +129,7 @@ struct npuedge_device {
 		wait_queue_head_t wait;
 		/** @reset.count: resets so far, for debugfs and traces */
 		atomic_t count;
-		/** @reset.done_jobs: jobs that ended on any queue; the timeout's notion of progress */
+		/** @reset.done_jobs: jobs that ended on any queue; shows progress */
 		atomic_t done_jobs;
 	} reset;
 

@@ -115,7 +115,8 @@ static int npuedge_ioctl_dev_query(struct drm_device *drm, void *data, struct dr
 		npuedge_hw_telemetry(edev, &telemetry);
 		npuedge_device_asleep(edev, cookie);
 	}
-	return copy_struct_to_user(u64_to_user_ptr(args->pointer), user_size, info, args->size, NULL);
+	return copy_struct_to_user(u64_to_user_ptr(args->pointer), user_size, info, args->size,
+				   NULL);
 }
 
 static int npuedge_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file)
@@ -384,7 +385,7 @@ static int npuedge_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct npuedge_file *f;
 
-	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	f = kzalloc_obj(*f, GFP_KERNEL_ACCOUNT);
 	if (!f)
 		return -ENOMEM;
 

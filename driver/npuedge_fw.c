@@ -2,9 +2,9 @@
 /**
  * DOC: Firmware
  *
- * The management core runs firmware from its own memory, where the boot ROM copies it after checking
- * the signature.  The image stays in memory that the device can read, so that a reset needs neither
- * the file system nor an allocation.
+ * The management core runs firmware from its own memory, where the boot ROM copies it after
+ * checking the signature.  The image stays in memory that the device can read, so that a reset
+ * needs neither the file system nor an allocation.
  *
  * Firmware and driver share one region at VA 0 of ASID 0: interface structure, message rings, log,
  * queue table.  Behind it lie the rings and results of the queues, one piece per queue at a fixed
@@ -237,8 +237,8 @@ static int npuedge_fw_wait_ready(struct npuedge_device *edev)
  *
  * Does not allocate memory.
  *
- * Return: 0, -ETIMEDOUT, -EIO if the ROM refuses the image or firmware stopped, -EINVAL if it speaks
- * another ABI.
+ * Return: 0, -ETIMEDOUT, -EIO if the ROM refuses the image or firmware stopped, -EINVAL if it
+ * speaks another ABI.
  */
 int npuedge_fw_boot(struct npuedge_device *edev)
 {

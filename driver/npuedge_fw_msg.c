@@ -2,13 +2,13 @@
 /**
  * DOC: Messages
  *
- * A call puts a message into the command ring and sleeps until the event interrupt finds the reply with
- * the same id.  Several calls may be on their way.  A call that gave up has freed its place, so that a
- * late reply finds nobody and is dropped; but then firmware's state is not known any more and the caller
- * asks for a reset, as npuedge_fw_call() tells it to.
+ * A call puts a message into the command ring and sleeps until the event interrupt finds the
+ * reply with the same id.  Several calls may be on their way.  A call that gave up has freed its
+ * place, so that a late reply finds nobody and is dropped; but then firmware's state is not known
+ * any more and the caller asks for a reset, as npuedge_fw_call() tells it to.
  *
- * Nothing of the shared memory is trusted: indices are compared with our own copies, a message is copied
- * before it is looked at.
+ * Nothing of the shared memory is trusted: indices are compared with our own copies, a message is
+ * copied before it is looked at.
  */
 
 #include <drm/drm_print.h>
@@ -114,8 +114,8 @@ static int npuedge_fw_status_to_errno(u16 status)
  * Does not allocate memory.
  *
  * Return: 0; -EBUSY if firmware has no room for it; -EPROTO if firmware refuses it; -ECANCELED if
- * firmware was stopped meanwhile, and with it all its state is gone; -ETIMEDOUT if there was no reply:
- * the caller must then have the device reset.
+ * firmware was stopped meanwhile, and with it all its state is gone; -ETIMEDOUT if there was no
+ * reply: the caller must then have the device reset.
  */
 int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd)
 {

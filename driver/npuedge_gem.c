@@ -2,11 +2,12 @@
 /**
  * DOC: Buffer objects
  *
- * Pages come from shmem and so are zero, charged to the creator's memory cgroup, and allocated when the
- * CPU or a VM first maps them.  Once a VM has mapped a buffer its pages stay until it dies.
+ * Pages come from shmem and so are zero, charged to the creator's memory cgroup, and allocated
+ * when the CPU or a VM first maps them.  Once a VM has mapped a buffer its pages stay until it
+ * dies.
  *
- * A buffer that belongs to one VM shares that VM's reservation object: a submit locks all such buffers
- * by one lock, however many there are.  The price is that it cannot be exported.
+ * A buffer that belongs to one VM shares that VM's reservation object: a submit locks all such
+ * buffers by one lock, however many there are.  The price is that it cannot be exported.
  */
 
 #include <drm/drm_file.h>
@@ -72,7 +73,7 @@ struct drm_gem_object *npuedge_gem_create_object(struct drm_device *drm, size_t 
 {
 	struct npuedge_gem *bo;
 
-	bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+	bo = kzalloc_obj(*bo, GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 

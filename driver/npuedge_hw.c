@@ -2,9 +2,9 @@
 /**
  * DOC: Registers
  *
- * The NE1 has few registers, and they are slow: identification, boot and reset, interrupt enable, the
- * MMU's fault record and TLB invalidation, telemetry.  All work goes through memory and doorbells.
- * The identification registers never change and are read once.
+ * The NE1 has few registers, and they are slow: identification, boot and reset, interrupt enable,
+ * the MMU's fault record and TLB invalidation, telemetry.  All work goes through memory and
+ * doorbells. The identification registers never change and are read once.
  */
 
 #include <linux/device.h>

@@ -2,10 +2,11 @@
 /**
  * DOC: Interrupts
  *
- * Each cause has its own line if the bus gives us four, else all share one.  What an interrupt is about
- * is in memory for the frequent causes (jobs, events); only the rare ones (MMU, FATAL) and a shared line
- * read registers.  A wired line stays up until its status bit is cleared, so the bit is cleared before
- * the cause is looked at; for messages that write does no harm, and costs no round trip.
+ * Each cause has its own line if the bus gives us four, else all share one.  What an interrupt is
+ * about is in memory for the frequent causes (jobs, events); only the rare ones (MMU, FATAL) and
+ * a shared line read registers.  A wired line stays up until its status bit is cleared, so the
+ * bit is cleared before the cause is looked at; for messages that write does no harm, and costs
+ * no round trip.
  */
 
 #include <linux/cleanup.h>
@@ -136,13 +137,19 @@ void npuedge_irq_disable(struct npuedge_device *edev)
 	npuedge_irq_set(edev, false);
 }
 
-static int npuedge_irq_request(struct npuedge_device *edev, int line, irq_handler_t handler,
-			       const char *name)
+static int npuedge_irq_request(struct npuedge_device *edev, u32 vector, irq_handler_t handler,
+			       const char *what)
 {
+	int line = edev->irq.line[vector];
+	const char *name;
 	int ret;
 
-	ret = devm_request_threaded_irq(edev->dev, line, NULL, handler, IRQF_ONESHOT | IRQF_NO_AUTOEN,
-					name, edev);
+	name = devm_kasprintf(edev->dev, GFP_KERNEL, "npuedge-%s", what);
+	if (!name)
+		return -ENOMEM;
+
+	ret = devm_request_threaded_irq(edev->dev, line, NULL, handler,
+					IRQF_ONESHOT | IRQF_NO_AUTOEN, name, edev);
 	return ret ? dev_err_probe(edev->dev, ret, "cannot take interrupt %d\n", line) : 0;
 }
 
@@ -172,16 +179,12 @@ int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev)
 		if (ret < 0)
 			return ret;
 		edev->irq.line[0] = ret;
-		return npuedge_irq_request(edev, ret, npuedge_irq_shared, "npuedge");
+		return npuedge_irq_request(edev, 0, npuedge_irq_shared, "all");
 	}
 
 	for (u32 i = 0; i < NPUEDGE_VECTORS; i++) {
-		const char *name = devm_kasprintf(edev->dev, GFP_KERNEL, "npuedge-%s",
-						  npuedge_vector_names[i]);
-
-		if (!name)
-			return -ENOMEM;
-		ret = npuedge_irq_request(edev, edev->irq.line[i], npuedge_vector_handlers[i], name);
+		ret = npuedge_irq_request(edev, i, npuedge_vector_handlers[i],
+					  npuedge_vector_names[i]);
 		if (ret)
 			return ret;
 	}

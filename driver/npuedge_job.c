@@ -2,12 +2,12 @@
 /**
  * DOC: Jobs
  *
- * A job exists from the submit call until its scheduler has freed it and it is out of the ring.  All that
- * it needs is allocated at submit, so that running it writes one slot, one index and one doorbell.  It
- * keeps the device awake and its queue alive.
+ * A job exists from the submit call until its scheduler has freed it and it is out of the ring.
+ * All that it needs is allocated at submit, so that running it writes one slot, one index and one
+ * doorbell.  It keeps the device awake and its queue alive.
  *
- * Every job passes run_job: a job that must not run any more gets its error there.  That way nothing but
- * the scheduler ever takes jobs off its lists.
+ * Every job passes run_job: a job that must not run any more gets its error there.  That way
+ * nothing but the scheduler ever takes jobs off its lists.
  */
 
 #include <linux/pm_runtime.h>
@@ -85,7 +85,7 @@ struct npuedge_job *npuedge_job_create(struct npuedge_queue *q, u64 client_id)
 	struct npuedge_job *job;
 	int ret;
 
-	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	job = kzalloc_obj(*job, GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
 
@@ -93,7 +93,7 @@ struct npuedge_job *npuedge_job_create(struct npuedge_queue *q, u64 client_id)
 	INIT_LIST_HEAD(&job->node);
 	job->queue = npuedge_queue_get(q);
 
-	job->done = kzalloc(sizeof(*job->done), GFP_KERNEL_ACCOUNT);
+	job->done = kzalloc_obj(*job->done, GFP_KERNEL_ACCOUNT);
 	if (!job->done) {
 		ret = -ENOMEM;
 		goto err_put;

@@ -111,7 +111,8 @@ static u64 npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, u64 *dma)
  * @offset: first byte, multiple of 4096
  * @len: bytes, multiple of 4096
  *
- * Return: 0, -ENOMEM, or -EINVAL if the buffer's segments are no multiples of 4096 or it is too short.
+ * Return: 0, -ENOMEM, or -EINVAL if the buffer's segments are no multiples of 4096 or it is too
+ * short.
  */
 int npuedge_mmu_prepare_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset,
 			    u64 len)

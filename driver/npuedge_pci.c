@@ -2,8 +2,8 @@
 /**
  * DOC: PCI Express glue
  *
- * Makes the platform device that npuedge_plat.c binds to: BAR 0 as its registers, four MSI-X vectors or
- * one MSI as its interrupts.  Nothing else of the driver knows of PCI.
+ * Makes the platform device that npuedge_plat.c binds to: BAR 0 as its registers, four MSI-X
+ * vectors or one MSI as its interrupts.  Nothing else of the driver knows of PCI.
  */
 
 #include <linux/module.h>
@@ -40,7 +40,7 @@ static int npuedge_pci_alloc_vectors(struct pci_dev *pdev)
 static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
 {
 	struct resource res[1 + NE1_MSIX_VECTORS] = {
-		DEFINE_RES_MEM_NAMED(pci_resource_start(pdev, 0), pci_resource_len(pdev, 0), "regs"),
+		DEFINE_RES_MEM_NAMED(pci_resource_start(pdev, 0), NE1_BAR_SIZE, "regs"),
 	};
 	const struct platform_device_info info = {
 		.parent = &pdev->dev,
@@ -52,9 +52,10 @@ static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
 	struct platform_device *child;
 
 	for (int i = 0; i < vectors; i++) {
-		const char *name = vectors > 1 ? npuedge_pci_irq_names[i] : "all";
-
-		res[1 + i] = (struct resource)DEFINE_RES_IRQ_NAMED(pci_irq_vector(pdev, i), name);
+		res[1 + i].start = pci_irq_vector(pdev, i);
+		res[1 + i].end = res[1 + i].start;
+		res[1 + i].name = vectors > 1 ? npuedge_pci_irq_names[i] : "all";
+		res[1 + i].flags = IORESOURCE_IRQ;
 	}
 
 	child = platform_device_register_full(&info);

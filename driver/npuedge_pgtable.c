@@ -2,25 +2,25 @@
 /**
  * DOC: Page tables
  *
- * Three levels of 512 entries translate 39 bits of address; a leaf is 4 KiB, or 2 MiB where address and
- * memory allow.  This file knows nothing of Linux' memory management: it works on tables that its user
- * allocates, so that the same source is tested on the host.
+ * Three levels of 512 entries translate 39 bits of address; a leaf is 4 KiB, or 2 MiB where
+ * address and memory allow.  This file knows nothing of Linux' memory management: it works on
+ * tables that its user allocates, so that the same source is tested on the host.
  *
  * A change has two halves, so that it either happens or does not.  npuedge_pt_prepare_map() and
- * npuedge_pt_prepare_unmap() make the tables that the change needs, and split big leaves at its edges
- * into small ones that translate alike; they may fail, and leave all translations as they were.
- * npuedge_pt_map() and npuedge_pt_unmap() then write entries and cannot fail.
+ * npuedge_pt_prepare_unmap() make the tables that the change needs, and split big leaves at its
+ * edges into small ones that translate alike; they may fail, and leave all translations as they
+ * were. npuedge_pt_map() and npuedge_pt_unmap() then write entries and cannot fail.
  *
- * Tables that became empty are unlinked by npuedge_pt_trim(), but the MMU may still be walking them:
- * npuedge_pt_reap() frees them after the caller has invalidated the TLB.
+ * Tables that became empty are unlinked by npuedge_pt_trim(), but the MMU may still be walking
+ * them: npuedge_pt_reap() frees them after the caller has invalidated the TLB.
  */
 
 #include <linux/errno.h>
 #include <linux/minmax.h>
-#include <linux/slab.h>
 #include <asm/barrier.h>
 
 #include "npuedge_pgtable.h"
+#include "npuedge_slab.h"
 
 #define PT_LAST		2
 #define PT_BLOCK_LEVEL	1
@@ -65,12 +65,13 @@ static struct npuedge_pt_table *pt_alloc_table(struct npuedge_pgtable *pt, int l
 {
 	struct npuedge_pt_table *table;
 
-	table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
+	table = kzalloc_obj(*table, GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return NULL;
 
 	if (level != PT_LAST) {
-		table->child = kcalloc(NPUEDGE_PT_ENTRIES, sizeof(*table->child), GFP_KERNEL_ACCOUNT);
+		table->child = kcalloc(NPUEDGE_PT_ENTRIES, sizeof(*table->child),
+				       GFP_KERNEL_ACCOUNT);
 		if (!table->child)
 			goto err_free;
 	}

@@ -2,9 +2,10 @@
 /**
  * DOC: Platform device
  *
- * The driver proper binds to a platform device.  On a system on chip that comes from the device tree; on
- * PCI Express npuedge_pci.c makes it as a child of the PCI function.  Then DMA is the function's, and the
- * DRM device hangs below the function, so that helpers which map memory for "the device" do right.
+ * The driver proper binds to a platform device.  On a system on chip that comes from the device
+ * tree; on PCI Express npuedge_pci.c makes it as a child of the PCI function.  Then DMA is the
+ * function's, and the DRM device hangs below the function, so that helpers which map memory for
+ * "the device" do right.
  */
 
 #include <linux/mod_devicetable.h>
@@ -29,8 +30,8 @@ static void npuedge_plat_release_group(void *dma_dev)
 }
 
 /*
- * The DRM device, released when the platform device is unbound.  If its parent is the PCI function, that
- * stays bound; a group of the function's resources lets us release this one early.
+ * The DRM device, released when the platform device is unbound.  If its parent is the PCI
+ * function, that stays bound; a group of the function's resources lets us release this one early.
  */
 static struct npuedge_device *npuedge_plat_alloc(struct platform_device *pdev,
 						 struct device *dma_dev)
@@ -39,7 +40,8 @@ static struct npuedge_device *npuedge_plat_alloc(struct platform_device *pdev,
 	int ret;
 
 	if (dma_dev == &pdev->dev)
-		return devm_drm_dev_alloc(dma_dev, &npuedge_drm_driver, struct npuedge_device, base);
+		return devm_drm_dev_alloc(dma_dev, &npuedge_drm_driver, struct npuedge_device,
+					  base);
 
 	if (!devres_open_group(dma_dev, npuedge_plat_release_group, GFP_KERNEL))
 		return ERR_PTR(-ENOMEM);

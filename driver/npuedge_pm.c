@@ -2,11 +2,12 @@
 /**
  * DOC: Power management
  *
- * Runtime suspend silences the device: it keeps its power, and firmware its state, so that the first job
- * after a pause pays two register writes.  Every job keeps the device awake from submit to its end.
+ * Runtime suspend silences the device: it keeps its power, and firmware its state, so that the
+ * first job after a pause pays two register writes.  Every job keeps the device awake from submit
+ * to its end.
  *
- * System sleep takes the power away.  Running jobs may end before, the others stay in their rings; on
- * resume firmware is booted and gets all queues again.
+ * System sleep takes the power away.  Running jobs may end before, the others stay in their
+ * rings; on resume firmware is booted and gets all queues again.
  */
 
 #include <linux/pm_runtime.h>

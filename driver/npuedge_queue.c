@@ -2,14 +2,14 @@
 /**
  * DOC: Queues
  *
- * A queue has a scheduler and an entity of its own, which order its jobs and wait for their dependencies,
- * and a ring that firmware takes jobs from.  Completion is a number in shared memory: all jobs up to it
- * have ended, and their results can be read.
+ * A queue has a scheduler and an entity of its own, which order its jobs and wait for their
+ * dependencies, and a ring that firmware takes jobs from.  Completion is a number in shared
+ * memory: all jobs up to it have ended, and their results can be read.
  *
- * A queue that firmware knows is on the device's list, which keeps it alive.  Destroying a queue tells
- * firmware to stop, cancels what has not ended and takes it off the list; jobs that still wait for
- * dependencies are cancelled one by one as their turn comes, and the last of them frees the queue.
- * That happens in a worker, because a scheduler cannot be freed by its own.
+ * A queue that firmware knows is on the device's list, which keeps it alive.  Destroying a queue
+ * tells firmware to stop, cancels what has not ended and takes it off the list; jobs that still
+ * wait for dependencies are cancelled one by one as their turn comes, and the last of them frees
+ * the queue. That happens in a worker, because a scheduler cannot be freed by its own.
  *
  * A queue whose job faulted or hung is guilty: it runs nothing any more.
  */
@@ -419,8 +419,9 @@ err_index:
  * @vm: address space of its jobs
  * @priority: enum ne1_priority
  *
- * Return: the queue, ended by npuedge_queue_destroy(); or an error pointer: -EBUSY if the device or its
- * firmware has no queue left, -EIO if firmware failed (it is reset then), -ENODEV, -ENOMEM.
+ * Return: the queue, ended by npuedge_queue_destroy(); or an error pointer: -EBUSY if the device
+ * or its firmware has no queue left, -EIO if firmware failed (it is reset then), -ENODEV,
+ * -ENOMEM.
  */
 struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
 					   u32 priority)
@@ -428,7 +429,7 @@ struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct n
 	struct npuedge_queue *q;
 	int ret;
 
-	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	q = kzalloc_obj(*q, GFP_KERNEL_ACCOUNT);
 	if (!q)
 		return ERR_PTR(-ENOMEM);
 

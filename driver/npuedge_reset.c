@@ -2,17 +2,17 @@
 /**
  * DOC: Recovery
  *
- * A job that takes too long is first looked at: perhaps its interrupt got lost, or other queues had the
- * device.  Then, step by step:
+ * A job that takes too long is first looked at: perhaps its interrupt got lost, or other queues
+ * had the device.  Then, step by step:
  *
  * 1. firmware whose heart beats is told to reset the queue: its jobs end, nobody else notices;
- * 2. if that fails, the device is reset and firmware booted anew.  Queues are created again.  Jobs that
- *    firmware had not taken run then as if nothing had happened; a queue whose job was interrupted loses
- *    its jobs and is told that it is innocent;
+ * 2. if that fails, the device is reset and firmware booted anew.  Queues are created again.
+ *    Jobs that firmware had not taken run then as if nothing had happened; a queue whose job was
+ *    interrupted loses its jobs and is told that it is innocent;
  * 3. if firmware does not boot, the device is lost: all fences signal, the device is unplugged.
  *
- * Timeouts and resets run on one ordered workqueue.  Fences wait for it, so that nothing here allocates
- * memory or takes a lock under which memory is allocated.
+ * Timeouts and resets run on one ordered workqueue.  Fences wait for it, so that nothing here
+ * allocates memory or takes a lock under which memory is allocated.
  */
 
 #include <linux/delay.h>
@@ -151,7 +151,8 @@ static void npuedge_reset_lose_queues(struct npuedge_device *edev)
  * npuedge_reset_lose() - give the device up
  * @edev: device
  *
- * On return it touches no memory, and all fences have signalled or do so when their dependencies have.
+ * On return it touches no memory, and all fences have signalled or do so when their dependencies
+ * have.
  */
 void npuedge_reset_lose(struct npuedge_device *edev)
 {
@@ -241,8 +242,9 @@ static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedg
 }
 
 /*
- * Whether a job may have more time: it has not had its time since a reset put it into the ring again, or
- * the device works for others.  An explanation counts once only if the job was already taken.
+ * Whether a job may have more time: it has not had its time since a reset put it into the ring
+ * again, or the device works for others.  An explanation counts once only if the job was already
+ * taken.
  */
 static bool npuedge_reset_may_wait(struct npuedge_job *job)
 {
@@ -305,14 +307,14 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 	flush_work(&edev->reset.work);
 	down_write(&edev->reset.lock);
 	npuedge_reset_stop_queues(edev);
-	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 10) {
+	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 20) {
 		busy = false;
 		list_for_each_entry(q, &edev->queues.list, node) {
 			npuedge_queue_process(q);
 			busy |= npuedge_queue_busy(q);
 		}
 		if (busy)
-			msleep(10);
+			msleep(20);
 	}
 
 	if (busy) {
@@ -363,7 +365,8 @@ static void npuedge_reset_fini(struct drm_device *drm, void *wq)
  * npuedge_reset_init() - prepare recovery
  * @edev: device
  *
- * The workqueue lives as long as the DRM device: schedulers of queues that outlive the hardware use it.
+ * The workqueue lives as long as the DRM device: schedulers of queues that outlive the hardware
+ * use it.
  *
  * Return: 0 or -ENOMEM.
  */

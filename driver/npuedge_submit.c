@@ -2,12 +2,13 @@
 /**
  * DOC: Submission
  *
- * Four steps: collect, lock, arm, push.  Collecting copies what user space passed, makes the jobs, finds
- * their dependencies and allocates all that signalling will need.  Locking reserves a fence slot in the VM
- * and in the shareable buffers mapped there.  From arming on nothing can fail.
+ * Four steps: collect, lock, arm, push.  Collecting copies what user space passed, makes the
+ * jobs, finds their dependencies and allocates all that signalling will need.  Locking reserves a
+ * fence slot in the VM and in the shareable buffers mapped there.  From arming on nothing can
+ * fail.
  *
- * All jobs of a call go to one queue, which runs them in order.  So a wait for what an earlier job of the
- * same call signals needs no fence: it is dropped.
+ * All jobs of a call go to one queue, which runs them in order.  So a wait for what an earlier
+ * job of the same call signals needs no fence: it is dropped.
  */
 
 #include <linux/dma-fence-chain.h>

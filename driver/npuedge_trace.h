@@ -15,73 +15,67 @@
 
 /* A job is named by its queue's fence context and its number there. */
 DECLARE_EVENT_CLASS(npuedge_job,
-	TP_PROTO(struct npuedge_job *job, u64 number, int error),
-	TP_ARGS(job, number, error),
-	TP_STRUCT__entry(
-		__field(u64, context)
-		__field(u64, number)
-		__field(u32, queue)
-		__field(u32, cores)
-		__field(int, error)
-	),
-	TP_fast_assign(
-		__entry->context = job->queue->fence_context;
-		__entry->number = number;
-		__entry->queue = job->queue->index;
-		__entry->cores = job->desc.cores;
-		__entry->error = error;
-	),
-	TP_printk("queue=%u context=%llu job=%llu cores=%u error=%d", __entry->queue,
-		  __entry->context, __entry->number, __entry->cores, __entry->error)
+		    TP_PROTO(struct npuedge_job *job, u64 number, int error),
+		    TP_ARGS(job, number, error),
+		    TP_STRUCT__entry(__field(u64, context)
+				     __field(u64, number)
+				     __field(u32, queue)
+				     __field(u32, cores)
+				     __field(int, error)
+		    ),
+		    TP_fast_assign(__entry->context = job->queue->fence_context;
+				   __entry->number = number;
+				   __entry->queue = job->queue->index;
+				   __entry->cores = job->desc.cores;
+				   __entry->error = error;
+		    ),
+		    TP_printk("queue=%u context=%llu job=%llu cores=%u error=%d", __entry->queue,
+			      __entry->context, __entry->number, __entry->cores, __entry->error)
 );
 
 DEFINE_EVENT(npuedge_job, npuedge_job_submit,
-	TP_PROTO(struct npuedge_job *job, u64 number, int error),
-	TP_ARGS(job, number, error));
+	     TP_PROTO(struct npuedge_job *job, u64 number, int error),
+	     TP_ARGS(job, number, error));
 DEFINE_EVENT(npuedge_job, npuedge_job_run,
-	TP_PROTO(struct npuedge_job *job, u64 number, int error),
-	TP_ARGS(job, number, error));
+	     TP_PROTO(struct npuedge_job *job, u64 number, int error),
+	     TP_ARGS(job, number, error));
 DEFINE_EVENT(npuedge_job, npuedge_job_done,
-	TP_PROTO(struct npuedge_job *job, u64 number, int error),
-	TP_ARGS(job, number, error));
+	     TP_PROTO(struct npuedge_job *job, u64 number, int error),
+	     TP_ARGS(job, number, error));
 
 TRACE_EVENT(npuedge_vm_bind,
-	TP_PROTO(u32 vm, const struct drm_npuedge_vm_bind_op *op, int error),
-	TP_ARGS(vm, op, error),
-	TP_STRUCT__entry(
-		__field(u64, va)
-		__field(u64, size)
-		__field(u32, vm)
-		__field(u32, op)
-		__field(int, error)
-	),
-	TP_fast_assign(
-		__entry->va = op->va;
-		__entry->size = op->size;
-		__entry->vm = vm;
-		__entry->op = op->op;
-		__entry->error = error;
-	),
-	TP_printk("vm=%u %s va=%#llx size=%#llx error=%d", __entry->vm,
-		  __entry->op == DRM_NPUEDGE_BIND_MAP ? "map" : "unmap", __entry->va,
-		  __entry->size, __entry->error)
+	    TP_PROTO(u32 vm, const struct drm_npuedge_vm_bind_op *op, int error),
+	    TP_ARGS(vm, op, error),
+	    TP_STRUCT__entry(__field(u64, va)
+			     __field(u64, size)
+			     __field(u32, vm)
+			     __field(u32, op)
+			     __field(int, error)
+	    ),
+	    TP_fast_assign(__entry->va = op->va;
+			   __entry->size = op->size;
+			   __entry->vm = vm;
+			   __entry->op = op->op;
+			   __entry->error = error;
+	    ),
+	    TP_printk("vm=%u %s va=%#llx size=%#llx error=%d", __entry->vm,
+		      __entry->op == DRM_NPUEDGE_BIND_MAP ? "map" : "unmap", __entry->va,
+		      __entry->size, __entry->error)
 );
 
 TRACE_EVENT(npuedge_reset,
-	TP_PROTO(u32 count, const struct npuedge_queue *guilty, int error),
-	TP_ARGS(count, guilty, error),
-	TP_STRUCT__entry(
-		__field(u64, context)
-		__field(u32, count)
-		__field(int, error)
-	),
-	TP_fast_assign(
-		__entry->context = guilty ? guilty->fence_context : 0;
-		__entry->count = count;
-		__entry->error = error;
-	),
-	TP_printk("count=%u guilty context=%llu error=%d", __entry->count, __entry->context,
-		  __entry->error)
+	    TP_PROTO(u32 count, const struct npuedge_queue *guilty, int error),
+	    TP_ARGS(count, guilty, error),
+	    TP_STRUCT__entry(__field(u64, context)
+			     __field(u32, count)
+			     __field(int, error)
+	    ),
+	    TP_fast_assign(__entry->context = guilty ? guilty->fence_context : 0;
+			   __entry->count = count;
+			   __entry->error = error;
+	    ),
+	    TP_printk("count=%u guilty context=%llu error=%d", __entry->count, __entry->context,
+		      __entry->error)
 );
 
 #endif

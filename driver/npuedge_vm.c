@@ -2,8 +2,8 @@
 /**
  * DOC: Address spaces
  *
- * User space chooses addresses; drm_gpuvm tells which mappings a change splits or replaces.  A change is
- * made in this order, so that it happens as a whole or not at all:
+ * User space chooses addresses; drm_gpuvm tells which mappings a change splits or replaces.  A
+ * change is made in this order, so that it happens as a whole or not at all:
  *
  * 1. allocate the mapping objects it may need (one new, two rests of mappings that it splits);
  * 2. get the buffer's pages; lock the VM and all buffers that are mapped in it;
@@ -186,7 +186,7 @@ static int npuedge_bind_lock(struct npuedge_bind *bind, struct drm_exec *exec)
 static int npuedge_bind_alloc(struct npuedge_bind *bind)
 {
 	for (unsigned int i = 0; i < NPUEDGE_SPARES; i++) {
-		bind->spare[i] = kzalloc(sizeof(*bind->spare[i]), GFP_KERNEL_ACCOUNT);
+		bind->spare[i] = kzalloc_obj(*bind->spare[i], GFP_KERNEL_ACCOUNT);
 		if (!bind->spare[i])
 			return -ENOMEM;
 	}
@@ -383,7 +383,7 @@ struct npuedge_vm *npuedge_vm_create(struct npuedge_device *edev)
 	struct npuedge_vm *vm;
 	int ret;
 
-	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	vm = kzalloc_obj(*vm, GFP_KERNEL_ACCOUNT);
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 
