@@ -439,6 +439,19 @@ def test_dma_unmap_ranges():
         memory.close()
 
 
+def test_truncated_memory():
+    """a client that cuts off the file behind a map does not bring the server down"""
+    with serving() as server, Client(server.path) as client:
+        memory = Memory(MB)
+        client.dma_map(0, MB, memory.fd)
+        assert reaches(client, 0x80000)
+        memory.map[0x80000:0x80004] = b"NE1F"
+        os.ftruncate(memory.fd, 0x1000)
+        assert reaches(client, 0x80000)				# zeroes: no magic
+        assert reaches(client, 0xf0000)
+        memory.close()
+
+
 # Reset and life.
 
 def booted(client):

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "log.h"
 
@@ -71,14 +73,54 @@ void sim_dma_free(struct sim_dma *dma)
 	free(dma);
 }
 
+/* For the signal handler: whose memory this thread is inside of, and the host's page size. */
+static _Thread_local struct sim_dma *inside;
+static uintptr_t page_size;
+
 void sim_dma_enter(struct sim_dma *dma)
 {
 	pthread_rwlock_rdlock(&dma->lock);
+	inside = dma;
 }
 
 void sim_dma_leave(struct sim_dma *dma)
 {
+	inside = NULL;
 	pthread_rwlock_unlock(&dma->lock);
+}
+
+/* Being inside, the thread that faulted keeps the list of backings as it is. */
+static bool replace_page(const struct sim_dma *dma, uintptr_t addr)
+{
+	uintptr_t page = addr & ~(page_size - 1);
+
+	for (const struct backing *b = dma->backings; b; b = b->next) {
+		int prot = PROT_READ | (b->writable ? PROT_WRITE : 0);
+
+		if (addr - (uintptr_t)b->mem < b->size)
+			return mmap((void *)page, page_size, prot,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+	}
+	return false;
+}
+
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	int err = errno;
+
+	(void)context;
+	if (!inside || !replace_page(inside, (uintptr_t)info->si_addr))
+		signal(sig, SIG_DFL);	/* not ours: it comes again and ends the process */
+	errno = err;
+}
+
+int sim_dma_survive_truncation(void)
+{
+	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
+
+	page_size = sysconf(_SC_PAGESIZE);
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGBUS, &action, NULL) ? -errno : 0;
 }
 
 void sim_dma_quiesce(struct sim_dma *dma)

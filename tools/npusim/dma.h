@@ -50,6 +50,12 @@ uint64_t sim_dma_generation(const struct sim_dma *dma);
 uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *before,
 		      uint64_t *len);
 
+/*
+ * Once per process: a page that the client has cut off its file since is replaced by zeroes when a
+ * thread that is inside touches it, instead of SIGBUS ending the process.  0 or -errno.
+ */
+int sim_dma_survive_truncation(void);
+
 /* Copies @len bytes from @bus, across ranges; enters and leaves itself.  False: some are not there.
  */
 bool sim_dma_read(struct sim_dma *dma, uint64_t bus, void *buf, uint64_t len);

@@ -12,6 +12,7 @@
 #include "chip.h"
 #include "dev_key.h"
 #include "device.h"
+#include "dma.h"
 #include "log.h"
 #include "trace.h"
 
@@ -223,6 +224,10 @@ int main(int argc, char **argv)
 	}
 	if (sim_bootrom_init()) {
 		fprintf(stderr, "npusim: libsodium does not initialise\n");
+		return EXIT_FAILURE;
+	}
+	if (sim_dma_survive_truncation()) {
+		fprintf(stderr, "npusim: no handler for SIGBUS: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	if (load_key(&opts))
