@@ -462,6 +462,35 @@ def hazards_against_byte_sets(runner):
     expect(20 < found < 130, "%d of 150 overlap", found)
 
 
+@case
+def hazards_found_without_luck(runner):
+    """What did not meet this time, but is ordered by nothing but speed."""
+    def check(cmds, cmd, unit):
+        ans = runner.run(cmds, [s.Region(A, bytes(1 << 16)), s.Region(B, bytes(1 << 16))], (A, B),
+                         hazards=True)
+        if unit:
+            faulted(ans, "SRAM", unit, cmd, "race")
+        else:
+            done(ans)
+    ld = lambda **kw: s.dma(s.LD, 0, 64, **kw)
+    long_mm = lambda **kw: s.mm(4096, 0, 65536, 0, 8192, 0, 1, 2048, 512, (1, 1, 0), **kw)
+    read = lambda **kw: s.vx(s.SCALE, (0, 0, 0), (128, 0, 0), 16, **kw)
+    # VX starts long after LD, but waited for MX only.
+    check([ld(), long_mm(signal=(0,)), read(wait=(0,))], 2, "VX")
+    check([ld(signal=(1,)), long_mm(signal=(0,)), read(wait=(0,))], 2, "VX")
+    # Ordered through MX, through the front end, by a full stop.
+    check([ld(signal=(1,)), long_mm(wait=(1,), signal=(0,)), read(wait=(0,))], 2, None)
+    check([ld(signal=(1,)), s.plain(s.NOP, wait=(1,)), read()], 2, None)
+    check([ld(), s.plain(s.YIELD), read()], 2, None)
+    check([ld(), s.mark(1), read()], 2, None)
+    # The buffer is loaded again: with and without the reader's leave.
+    check([ld(signal=(0,)), read(wait=(0,), signal=(2,)), long_mm(signal=(3,)), ld(wait=(3,))], 3, "LD")
+    check([ld(signal=(0,)), read(wait=(0,), signal=(2,)), long_mm(signal=(3,)), ld(wait=(3, 2))], 3, None)
+    # A credit of the reader before it does not cover the second reader.
+    check([ld(signal=(0,)), read(wait=(0,), signal=(2,)), read(), long_mm(signal=(3,)), ld(wait=(3, 2))], 4,
+          "LD")
+
+
 # --- time ----------------------------------------------------------------------------------------------
 
 def big(runner, cmds, size=1 << 19, **kw):
