@@ -8,8 +8,8 @@ llm-model-tests := $(O)/tests/unit/tokenizer_golden
 gguf-dump := $(O)/tests/unit/gguf_dump
 
 unit-tests += $(llm-tests) $(llm-model-tests)
-script-tests += tests/unit/gguf_dequant
-test-programs += $(gguf-dump)
+script-tests += tests/unit/gguf_dequant tests/unit/tokenizer_cli
+test-programs += $(gguf-dump) $(O)/npu-run
 valgrind-tests += $(llm-tests) $(llm-model-tests)
 
 $(llm-tests) $(llm-model-tests): %: %.o $(llm-build) $(llm-stages)

@@ -8,7 +8,8 @@
 #include "exit.h"
 #include "run.h"
 
-#define PREFILL_STEP 256u	/* tokens between two looks at Ctrl-C */
+#define PREFILL_STEP	256u	/* tokens between two looks at Ctrl-C */
+#define FEW		64u	/* logits to be shown that are sorted in as they are met */
 
 struct generator {
 	struct run *r;
@@ -91,11 +92,27 @@ static int read_prompt(struct generator *g)
 
 /* ---- output ---------------------------------------------------------------------------- */
 
+static int compare_logits(const void *a, const void *b, void *user)
+{
+	const float *logits = user;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+
+	if (logits[ia] != logits[ib])
+		return logits[ia] > logits[ib] ? -1 : 1;
+	return ia < ib ? -1 : ia > ib;
+}
+
 /* Fills top[] with the ids of the @k largest logits; the lower id goes first among equals. */
 static void find_top(struct generator *g, uint32_t k)
 {
 	uint32_t n = 0, i;
 
+	if (k > FEW) {
+		for (i = 0; i < g->n_vocab; i++)
+			g->top[i] = i;
+		qsort_r(g->top, g->n_vocab, sizeof(*g->top), compare_logits, g->logits);
+		return;
+	}
 	for (uint32_t id = 0; id < g->n_vocab; id++) {
 		if (n == k && g->logits[id] <= g->logits[g->top[k - 1]])
 			continue;

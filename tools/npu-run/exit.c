@@ -48,8 +48,10 @@ static int status_of(npu_status st)
 int fail_npu(npu_status st)
 {
 	const char *why = npu_error_message();
+	const char *hint = st == NPU_ERR_NO_DEVICE ?
+			   " (is npuedge.ko loaded? --device sim and cpu need no driver)" : "";
 
-	return fail(status_of(st), "%s", *why ? why : npu_status_str(st));
+	return fail(status_of(st), "%s%s", *why ? why : npu_status_str(st), hint);
 }
 
 int fail_model(npu_status st)

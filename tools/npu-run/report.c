@@ -100,7 +100,7 @@ static void print_text(const struct run *r, const struct phase *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		print_times(&p[i]);
 	for (size_t i = 0; i < n; i++)
-		if (p[i].read_bytes || p[i].write_bytes || p[i].copied_bytes)
+		if (p[i].read_bytes || p[i].write_bytes)
 			fprintf(stderr, "%-7s bytes  DRAM read %.1f MiB, written %.1f MiB; copied by the "
 				"host %.1f MiB; %" PRIu64 " jobs\n", p[i].name, MIB(p[i].read_bytes),
 				MIB(p[i].write_bytes), MIB(p[i].copied_bytes), p[i].jobs);
