@@ -36,3 +36,13 @@ sparse: driver-sources ## sparse over the driver
 
 coccicheck: driver-sources ## coccinelle's semantic patches over the driver
 	+$(Q)$(kbuild) MODE=report coccicheck
+
+# The KUnit tests of what needs no kernel, built for the host with a shim of the kernel's headers.
+pgtable-test := $(O)/tests/unit/pgtable/pgtable_test
+$(pgtable-test): driver/kunit/npuedge_pgtable_test.c driver/npuedge_pgtable.c driver/npuedge_pgtable.h \
+		 driver/npuedge_ring.h $(wildcard tests/unit/pgtable/include/*/*.h)
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -Itests/unit/pgtable/include -Idriver -Idriver/hw $(BASE_CFLAGS) $(LDFLAGS) -o $@ \
+		$(filter %.c,$^)
+unit-tests += $(pgtable-test)

@@ -17,6 +17,7 @@
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_reset.h"
+#include "npuedge_ring.h"
 
 /**
  * npuedge_fw_msg_start() - messages may be sent
@@ -62,13 +63,15 @@ static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
 	struct npuedge_fw_ring *ring = &fw->cmd;
 	struct npuedge_fw_call *call = NULL;
 	struct ne1_msg *slot;
+	u32 fill;
 
 	spin_lock_irq(&fw->lock);
 	if (!fw->running) {
 		call = ERR_PTR(-ECANCELED);
 		goto out_unlock;
 	}
-	if (ring->index - READ_ONCE(ring->ctl->read) >= ring->entries)
+	if (!npuedge_ring_fill(ring->index, READ_ONCE(ring->ctl->read), ring->entries, &fill) ||
+	    fill == ring->entries)
 		goto out_unlock;
 	call = npuedge_fw_find_call(fw, 0);
 	if (!call)
@@ -202,8 +205,9 @@ void npuedge_fw_handle_events(struct npuedge_device *edev)
 	struct npuedge_fw_ring *ring = &edev->fw->evt;
 	u32 write = READ_ONCE(ring->ctl->write);
 	struct ne1_msg msg;
+	u32 fill;
 
-	if (write - ring->index > ring->entries) {
+	if (!npuedge_ring_fill(write, ring->index, ring->entries, &fill)) {
 		drm_err(&edev->base, "event ring: write index %u is not within %u of %u\n", write,
 			ring->entries, ring->index);
 		npuedge_reset_schedule(edev);
@@ -211,7 +215,7 @@ void npuedge_fw_handle_events(struct npuedge_device *edev)
 	}
 
 	dma_rmb();
-	while (ring->index != write) {
+	while (fill--) {
 		msg = ring->msg[ring->index % ring->entries];
 		/* The slot is free once firmware sees the index. */
 		dma_mb();

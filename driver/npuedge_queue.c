@@ -24,6 +24,7 @@
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
+#include "npuedge_ring.h"
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
 
@@ -579,7 +580,7 @@ bool npuedge_queue_busy(struct npuedge_queue *q)
 	spin_lock_irqsave(&q->lock, flags);
 	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
 	if (job && q->hw)
-		busy = (s32)(READ_ONCE(q->hw->head) - job->position) > 0;
+		busy = npuedge_ring_passed(READ_ONCE(q->hw->head), job->position);
 	spin_unlock_irqrestore(&q->lock, flags);
 	return busy;
 }
