@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Host speed of the model's MX, per operand format, number of rows and host threads, and the device's
- * own time for the same commands: GMAC per second of wall time and of device time.  Then the weights of a
- * small language model streamed from memory once, as in a decode step, in both times.
+ * Host speed of the model's MX, per operand format, number of rows and host threads, and the
+ * device's own time for the same commands: GMAC per second of wall time and of device time.  Then
+ * the weights of a small language model streamed from memory once, as in a decode step, in both
+ * times.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,11 +87,21 @@ static uint32_t row_bytes(uint32_t elements)
 static void make_stream(const struct shape *s)
 {
 	struct ne1_cmd_mm mm = {
-		.hdr = { .opcode = NE1_OP_MM, .flags = (uint8_t)s->flags, .wait = { NE1_NO_SEM, NE1_NO_SEM },
+		.hdr = { .opcode = NE1_OP_MM,
+			 .flags = (uint8_t)s->flags,
+			 .wait = { NE1_NO_SEM, NE1_NO_SEM },
 			 .signal = { NE1_NO_SEM, NE1_NO_SEM } },
-		.a = 0, .a_stride = row_bytes(s->k), .c = 128 << 10, .c_stride = 4 * s->n, .b = 384 << 10,
-		.m = (uint16_t)s->m, .k = (uint16_t)s->k, .n = s->n,
-		.atype = NE1_T_F16, .btype = (uint8_t)s->btype, .ctype = NE1_T_F32,
+		.a = 0,
+		.a_stride = row_bytes(s->k),
+		.c = 128 << 10,
+		.c_stride = 4 * s->n,
+		.b = 384 << 10,
+		.m = (uint16_t)s->m,
+		.k = (uint16_t)s->k,
+		.n = s->n,
+		.atype = NE1_T_F16,
+		.btype = (uint8_t)s->btype,
+		.ctype = NE1_T_F32,
 	};
 	unsigned int i;
 
@@ -116,7 +127,8 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Seconds of the best of a few rounds, so that a busy host does not count; negative after a fault. */
+/* Seconds of the best of a few rounds, so that a busy host does not count; negative after a fault.
+ */
 static double run(struct sim_core *core, const char *name, struct ne1_profile *profile)
 {
 	struct sim_job job = { .asid = 1, .stream_va = VA, .stream_size = sizeof(stream),
@@ -130,8 +142,8 @@ static double run(struct sim_core *core, const char *name, struct ne1_profile *p
 		sim_core_run(core, &job, &result);
 		t = now() - t;
 		if (result.state != NE1_CORE_DONE) {
-			fprintf(stderr, "mx_bench: %s: fault %d in command %u\n", name, result.fault,
-				result.fault_cmd);
+			fprintf(stderr, "mx_bench: %s: fault %d in command %u\n", name,
+				result.fault, result.fault_cmd);
 			return -1;
 		}
 		best = t < best ? t : best;
@@ -161,15 +173,30 @@ static void make_tile(unsigned int i, bool u4, uint64_t offset)
 	uint8_t b = i & 1;
 
 	*ld = (struct ne1_cmd_dma){
-		.hdr = { .opcode = NE1_OP_LD, .wait = { 2 + b, NE1_NO_SEM }, .signal = { b, NE1_NO_SEM } },
-		.offset = offset, .row_bytes = u4 ? TILE_U4M : TILE_I8, .rows = 1, .sram = 65536 + (b ? 400000 : 0),
-		.dyn = NE1_NO_PARAM, .clip = NE1_NO_PARAM,
+		.hdr = { .opcode = NE1_OP_LD,
+			 .wait = { 2 + b, NE1_NO_SEM },
+			 .signal = { b, NE1_NO_SEM } },
+		.offset = offset,
+		.row_bytes = u4 ? TILE_U4M : TILE_I8,
+		.rows = 1,
+		.sram = 65536 + (b ? 400000 : 0),
+		.dyn = NE1_NO_PARAM,
+		.clip = NE1_NO_PARAM,
 	};
 	*mm = (struct ne1_cmd_mm){
-		.hdr = { .opcode = NE1_OP_MM, .wait = { b, NE1_NO_SEM }, .signal = { 2 + b, NE1_NO_SEM } },
-		.a = 0, .b = ld->sram, .b_stride = ld->row_bytes / (TILE_N / NE1_PANEL), .c = 8192,
-		.m = 1, .k = TILE_K, .n = TILE_N, .atype = NE1_T_F16,
-		.btype = u4 ? NE1_T_U4M : NE1_T_I8, .ctype = NE1_T_F32,
+		.hdr = { .opcode = NE1_OP_MM,
+			 .wait = { b, NE1_NO_SEM },
+			 .signal = { 2 + b, NE1_NO_SEM } },
+		.a = 0,
+		.b = ld->sram,
+		.b_stride = ld->row_bytes / (TILE_N / NE1_PANEL),
+		.c = 8192,
+		.m = 1,
+		.k = TILE_K,
+		.n = TILE_N,
+		.atype = NE1_T_F16,
+		.btype = u4 ? NE1_T_U4M : NE1_T_I8,
+		.ctype = NE1_T_F32,
 	};
 }
 
@@ -204,7 +231,8 @@ static int decode(struct sim_core *core, unsigned int threads)
 	t = run(core, "decode", &p);
 	if (t < 0)
 		return -1;
-	printf("  decode, %u thread(s): %.1f steps/s of wall time; device %.1f steps/s, %.1f GB/s, %.2f mJ\n",
+	printf("  decode, %u thread(s): %.1f steps/s of wall time; device %.1f steps/s, %.1f GB/s, "
+	       "%.2f mJ\n",
 	       threads, 1 / t, 1e9 / (p.end_ns - p.start_ns),
 	       (double)p.dram_rd_bytes / (p.end_ns - p.start_ns), p.energy_nj * 1e-6);
 	return 0;
@@ -222,14 +250,15 @@ static int bench(const struct sim_chip *chip, struct sim_soc *soc, enum sim_simd
 		return 0;
 	core[0] = sim_core_new(chip, soc, &mem, 1);
 	core[1] = sim_core_new(chip, soc, &mem, 2);
-	printf("%-24s %12s %12s %14s\n", sim_simd_selected()->name, "1 thread", "2 threads", "device");
+	printf("%-24s %12s %12s %14s\n", sim_simd_selected()->name, "1 thread", "2 threads",
+	       "device");
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]) && core[0] && core[1] && !ret; i++) {
 		make_stream(&shapes[i]);
 		ret = measure(core[0], &shapes[i], &one, &device) ||
 		      measure(core[1], &shapes[i], &two, &device);
 		if (!ret)
-			printf("  %-22s %7.2f GMAC/s %7.2f GMAC/s %7.2f GMAC/s\n", shapes[i].name, one, two,
-			       device);
+			printf("  %-22s %7.2f GMAC/s %7.2f GMAC/s %7.2f GMAC/s\n", shapes[i].name,
+			       one, two, device);
 	}
 	if (!ret)
 		ret = core[0] && core[1] ? decode(core[0], 1) || decode(core[1], 2) : -1;

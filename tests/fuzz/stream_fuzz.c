@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the compute cores: any stream, parameters and memory layout end in a result, without touching
- * a byte outside memory and scratchpad.
+ * Fuzzes the compute cores: any stream, parameters and memory layout end in a result, without
+ * touching a byte outside memory and scratchpad.
  *
  * Input: one byte of options, 32 bytes for value[], then commands.
  */
@@ -129,7 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 33 + NE1_CMD_SIZE)
 		return -1;
 	for (i = 0; i < NE1_VALUES; i++)
-		space.params.value[i] = data[1 + i] < 0x80 ? data[1 + i] : data[1 + i] * 0x01010101u;
+		space.params.value[i] =
+			data[1 + i] < 0x80 ? data[1 + i] : data[1 + i] * 0x01010101u;
 	for (i = 0; i < NE1_BASES; i++)
 		space.params.base[i] = MEM_VA + i * 1024u;
 	for (i = 0; i < MEM_BYTES; i++)

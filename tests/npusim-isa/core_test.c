@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What a command stream cannot reach: chip profiles, clock, heat, the thread pool, stop and yield from
- * other threads, several cores on one device.
+/* What a command stream cannot reach: chip profiles, clock, heat, the thread pool, stop and yield
+ * from other threads, several cores on one device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #define PARAM_VA	0x200000u
 #define CMDS_MAX	64
 
-/* --- chip profiles ------------------------------------------------------------------------------ */
+/* --- chip profiles --------------------------------------------------------------------- */
 
 static char *slurp(const char *path)
 {
@@ -134,7 +134,7 @@ static void strict_parser(void **state)
 	refuse("dram_mixed_permille", "dram_mixed_permille = 900", "above dram_stream_permille");
 }
 
-/* --- devices for the tests below ---------------------------------------------------------------- */
+/* --- devices for the tests below ------------------------------------------------------- */
 
 struct rig {
 	struct sim_mem mem;
@@ -230,7 +230,7 @@ static uint64_t host_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* --- clock, energy, heat ------------------------------------------------------------------------ */
+/* --- clock, energy, heat --------------------------------------------------------------- */
 
 static void clock_idles_with_the_host(void **state)
 {
@@ -344,7 +344,7 @@ static void leakage_grows_with_heat(void **state)
 	rig_free(rig);
 }
 
-/* --- threads ------------------------------------------------------------------------------------ */
+/* --- threads --------------------------------------------------------------------------- */
 
 struct counting {
 	atomic_uint hits[1000];

@@ -4,8 +4,10 @@
 
 usage: isa.py [NAME...]
 
-Prints TAP.  A case is named by its parameters, `isa.py NAME` runs it alone.  $O is the build folder.
+Prints TAP.  A case is named by its parameters, `isa.py NAME` runs it alone.  $O is the build
+folder.
 """
+
 import itertools
 import platform
 import sys
@@ -46,20 +48,28 @@ class Image:
     def numbers(self, n, kind):
         r = self.rng
         v = r.standard_normal(n)
-        if kind == "tiny":       # subnormals of both types, and cancellation
-            v = v * np.exp2(r.integers(-150, -100, n)) if r.random() < .5 else v * np.exp2(r.integers(-26, -12, n))
+        if kind == "tiny":  # subnormals of both types, and cancellation
+            v = (
+                v * np.exp2(r.integers(-150, -100, n))
+                if r.random() < 0.5
+                else v * np.exp2(r.integers(-26, -12, n))
+            )
         elif kind == "wide":
             v = v * np.exp2(r.integers(-20, 16, n).astype(float))
-        elif kind == "wild":     # infinities, NaN, zeros of both signs among the rest
-            v = np.where(r.random(n) < .05, r.choice([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e38, -1e38], n), v)
-        elif kind == "soft":     # arguments of exp over its whole range
+        elif kind == "wild":  # infinities, NaN, zeros of both signs among the rest
+            v = np.where(
+                r.random(n) < 0.05,
+                r.choice([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e38, -1e38], n),
+                v,
+            )
+        elif kind == "soft":  # arguments of exp over its whole range
             v = v * 40
         return v.astype(np.float32)
 
     def place(self, at, v, t):
         with np.errstate(over="ignore"):
             raw = v.astype(ref.DT[t]).tobytes()
-        self.data[at:at + len(raw)] = raw
+        self.data[at : at + len(raw)] = raw
 
     def rows(self, count, n, t, kind, stride=None):
         """Places @count rows; returns address and stride."""
@@ -87,7 +97,9 @@ def run_image(runner, image, cmds, values=(), simd=0, threads=1, chip="edge"):
     chain = [s.dma(s.LD, 0, size, signal=(0,))] + cmds + [s.dma(s.ST, 0, size, wait=(1,))]
     ans = runner.run(chain, [region], [IMAGE], values, chip, simd, threads, hazards=True)
     if ans.state != s.DONE:
-        raise AssertionError("job ended with %s in command %d (%s)" % (ans.fault, ans.fault_cmd, ans.unit))
+        raise AssertionError(
+            "job ended with %s in command %d (%s)" % (ans.fault, ans.fault_cmd, ans.unit)
+        )
     if ans.bracket_errors:
         raise AssertionError("%d accesses outside enter/leave" % ans.bracket_errors)
     return region.data, ans
@@ -95,7 +107,7 @@ def run_image(runner, image, cmds, values=(), simd=0, threads=1, chip="edge"):
 
 def same(got, want):
     """Equal bytes, or NaN in the same place (payloads are not defined)."""
-    got, want = bytes(got), bytes(want)[:len(got)]
+    got, want = bytes(got), bytes(want)[: len(got)]
     if got == want:
         return True
     for dt in ("<f4", "<f2"):
@@ -110,11 +122,14 @@ def same(got, want):
 
 
 def first_difference(got, want):
-    g, w = np.frombuffer(bytes(got), np.uint8), np.frombuffer(bytes(want)[:len(got)], np.uint8)
+    g, w = np.frombuffer(bytes(got), np.uint8), np.frombuffer(bytes(want)[: len(got)], np.uint8)
     at = int(np.nonzero(g != w)[0][0]) & ~3
     return "SRAM 0x%x: got %s, want %s (f32 %r, %r)" % (
-        at, got[at:at + 4].hex(), bytes(want[at:at + 4]).hex(), *[
-            float(np.frombuffer(bytes(x[at:at + 4]), "<f4")[0]) for x in (got, want)])
+        at,
+        got[at : at + 4].hex(),
+        bytes(want[at : at + 4]).hex(),
+        *[float(np.frombuffer(bytes(x[at : at + 4]), "<f4")[0]) for x in (got, want)],
+    )
 
 
 def check(runner, image, cmd, expect, values=()):
@@ -126,13 +141,15 @@ def check(runner, image, cmd, expect, values=()):
     for simd, threads in VARIANTS:
         got, ans = run_image(runner, bytes(image.data), [cmd], values, simd, threads)
         if not same(got, want):
-            raise AssertionError("simd %d threads %d: %s" % (simd, threads, first_difference(got, want)))
+            raise AssertionError(
+                "simd %d threads %d: %s" % (simd, threads, first_difference(got, want))
+            )
         cycles.add(tuple(ans.profile.counts()))
     if len(cycles) != 1:
         raise AssertionError("time or counts differ between variants: %s" % cycles)
 
 
-# --- cases: name -> function(runner, seed) ---------------------------------------------------------
+# --- cases: name -> function(runner, seed) ----------------------
 
 CASES = {}
 
@@ -158,11 +175,29 @@ def run_mm(runner, seed, m, k, n, types, flags, kind, same_c=False):
 
 def mm_cases():
     def add(m, k, n, types, flags=0, kind="normal"):
-        name = "mm-%dx%dx%d-%s%s%s-%s" % (m, k, n, "".join("f32 f16 i8 u4m".split()[t] + "." for t in types),
-                                       "acc" if flags & 1 else "", "nk" if flags & 2 else "", kind)
+        name = "mm-%dx%dx%d-%s%s%s-%s" % (
+            m,
+            k,
+            n,
+            "".join("f32 f16 i8 u4m".split()[t] + "." for t in types),
+            "acc" if flags & 1 else "",
+            "nk" if flags & 2 else "",
+            kind,
+        )
         case(name, run_mm, m, k, n, types, flags, kind)
+
     for bt, at in itertools.product((2, 3), (0, 1)):
-        for m, n in ((1, 32), (1, 33), (1, 200), (2, 31), (3, 64), (5, 1), (32, 40), (33, 96), (70, 8)):
+        for m, n in (
+            (1, 32),
+            (1, 33),
+            (1, 200),
+            (2, 31),
+            (3, 64),
+            (5, 1),
+            (32, 40),
+            (33, 96),
+            (70, 8),
+        ):
             add(m, 64 if m > 9 else 96, n, (at, bt, 0 if m % 2 else 1))
         add(1, 32, 5, (at, bt, 0), s.ACC)
         add(4, 64, 70, (at, bt, 0), s.ACC)
@@ -170,7 +205,15 @@ def mm_cases():
             add(1, 64, 64, (at, bt, 0), 0, kind)
             add(3, 64, 40, (at, bt, 1), 0, kind)
     for at, bt, nk in itertools.product((0, 1), (0, 1), (0, s.B_NK)):
-        for m, k, n in ((1, 64, 100), (1, 1, 1), (9, 64, 33), (3, 7, 8), (2, 33, 7), (33, 40, 41), (4, 65, 16)):
+        for m, k, n in (
+            (1, 64, 100),
+            (1, 1, 1),
+            (9, 64, 33),
+            (3, 7, 8),
+            (2, 33, 7),
+            (33, 40, 41),
+            (4, 65, 16),
+        ):
             add(m, k, n, (at, bt, (m + k) % 2), nk)
         add(2, 19, 37, (at, bt, 0), nk | s.ACC)
         for kind in ("tiny", "wide", "wild"):
@@ -180,10 +223,24 @@ def mm_cases():
     case("mm-a-row-repeated", run_mm, 6, 32, 40, (1, 3, 0), 0, "normal", True)
 
 
-def run_vx(runner, seed, op, cols, outer, inner, types, kind, flags=0, f0=0.0, in_place=False, shared_y=False):
+def run_vx(
+    runner,
+    seed,
+    op,
+    cols,
+    outer,
+    inner,
+    types,
+    kind,
+    flags=0,
+    f0=0.0,
+    in_place=False,
+    shared_y=False,
+):
     im = Image(seed)
     xt, yt, ot = types
     rows = outer * inner
+
     def operand(t, n=cols):
         size = SIZES[t]
         si = n * size + size * int(im.rng.integers(0, 3))
@@ -192,6 +249,7 @@ def run_vx(runner, seed, op, cols, outer, inner, types, kind, flags=0, f0=0.0, i
         for o, i in itertools.product(range(outer), range(inner)):
             im.place(at + o * so + i * si, im.numbers(n, kind), t)
         return at, si, so
+
     x = operand(xt)
     y = (0, 0, 0)
     if op in (s.RMSNORM, s.ROPE):
@@ -204,24 +262,66 @@ def run_vx(runner, seed, op, cols, outer, inner, types, kind, flags=0, f0=0.0, i
         if shared_y:
             y = (y[0], 0, 0)
     out = x if in_place else operand(ot)
-    args = dict(op=op, x=x, y=y, out=out, cols=cols, outer=outer, inner=inner, types=types, f0=f0, flags=flags)
+    args = dict(
+        op=op,
+        x=x,
+        y=y,
+        out=out,
+        cols=cols,
+        outer=outer,
+        inner=inner,
+        types=types,
+        f0=f0,
+        flags=flags,
+    )
     check(runner, im, s.vx(**args, wait=(0,), signal=(1,)), lambda w: ref.vx(w, **args))
 
 
 def vx_cases():
-    names = {s.RMSNORM: "rmsnorm", s.ROPE: "rope", s.SWIGLU: "swiglu", s.ADD: "add", s.MUL: "mul", s.SCALE: "scale",
-             s.CAST: "cast", s.DIV_ROW: "div_row", s.SILU: "silu"}
+    names = {
+        s.RMSNORM: "rmsnorm",
+        s.ROPE: "rope",
+        s.SWIGLU: "swiglu",
+        s.ADD: "add",
+        s.MUL: "mul",
+        s.SCALE: "scale",
+        s.CAST: "cast",
+        s.DIV_ROW: "div_row",
+        s.SILU: "silu",
+    }
     T = "f32 f16".split()
+
     def add(op, cols, outer, inner, types, kind, **kw):
-        name = "%s-%dx%dx%d-%s-%s%s" % (names[op], outer, inner, cols, ".".join(T[t] for t in types), kind,
-                                        "".join("-%s" % k for k, v in kw.items() if v and k != "f0"))
-        case(name, run_vx, op, cols, outer, inner, types, kind, kw.get("flags", 0), kw.get("f0", 0.0),
-             kw.get("in_place", False), kw.get("shared_y", False))
+        name = "%s-%dx%dx%d-%s-%s%s" % (
+            names[op],
+            outer,
+            inner,
+            cols,
+            ".".join(T[t] for t in types),
+            kind,
+            "".join("-%s" % k for k, v in kw.items() if v and k != "f0"),
+        )
+        case(
+            name,
+            run_vx,
+            op,
+            cols,
+            outer,
+            inner,
+            types,
+            kind,
+            kw.get("flags", 0),
+            kw.get("f0", 0.0),
+            kw.get("in_place", False),
+            kw.get("shared_y", False),
+        )
+
     for op in names:
         f0 = {s.RMSNORM: 1e-5, s.SCALE: 0.125}.get(op, 0.0)
         f32_y = op in (s.RMSNORM, s.ROPE, s.DIV_ROW)
-        for i, (cols, outer, inner) in enumerate(((2, 1, 1), (64, 2, 3), (10, 3, 1), (256, 1, 2), (574, 1, 1),
-                                                  (1030, 2, 1))):
+        for i, (cols, outer, inner) in enumerate(
+            ((2, 1, 1), (64, 2, 3), (10, 3, 1), (256, 1, 2), (574, 1, 1), (1030, 2, 1))
+        ):
             xt, ot = i & 1, i >> 1 & 1
             add(op, cols, outer, inner, (xt, 0 if f32_y else i % 2, ot), "normal", f0=f0)
         for kind in ("tiny", "wide", "wild", "soft"):
@@ -242,9 +342,15 @@ def vx_cases():
 def run_exp(runner, seed):
     """SILU reaches exp at every interesting argument."""
     im = Image(seed)
-    x = np.concatenate([np.float32([-87, 87, 88, -88, 0, -0.0, 87.00001, 88.00001, np.inf, -np.inf, np.nan, 1e-45]),
-                        np.linspace(-89, 89, 3001).astype(np.float32),
-                        ((np.arange(-254, 254) / 2) * np.log(2)).astype(np.float32)])
+    x = np.concatenate(
+        [
+            np.float32(
+                [-87, 87, 88, -88, 0, -0.0, 87.00001, 88.00001, np.inf, -np.inf, np.nan, 1e-45]
+            ),
+            np.linspace(-89, 89, 3001).astype(np.float32),
+            ((np.arange(-254, 254) / 2) * np.log(2)).astype(np.float32),
+        ]
+    )
     at = im.alloc(4 * len(x))
     out = im.alloc(4 * len(x))
     im.place(at, x, 0)
@@ -256,34 +362,64 @@ def run_exp(runner, seed):
         raise AssertionError("exp is off by %g" % np.nanmax(err))
 
 
-def run_softmax(runner, seed, rows, rpt, cols, o_cols, pos, tile_start, window, flags, kind, state_kind="normal"):
+def run_softmax(
+    runner, seed, rows, rpt, cols, o_cols, pos, tile_start, window, flags, kind, state_kind="normal"
+):
     im = Image(seed)
-    sc, p, o = im.rows(rows, cols, 0, kind), im.rows(rows, cols, 1, kind), im.rows(rows, max(o_cols, 1), 0, kind)
+    sc, p, o = (
+        im.rows(rows, cols, 0, kind),
+        im.rows(rows, cols, 1, kind),
+        im.rows(rows, max(o_cols, 1), 0, kind),
+    )
     state = im.alloc(8 * rows)
     for r in range(rows):
-        im.place(state + 8 * r, np.float32([im.rng.standard_normal() * 3, abs(im.rng.standard_normal())]), 0)
+        im.place(
+            state + 8 * r,
+            np.float32([im.rng.standard_normal() * 3, abs(im.rng.standard_normal())]),
+            0,
+        )
     values = [int(v) for v in im.rng.integers(0, 100, 32)]
     values[9] = pos
-    args = dict(s=sc, p=p, o=o, state=state, rows=rows, rpt=rpt, cols=cols, o_cols=o_cols, tile_start=tile_start,
-                window=window, f0=0.125 if kind != "wild" else 1.0, pos=9, flags=flags)
-    check(runner, im, s.softmax(**args, wait=(0,), signal=(1,)), lambda w: ref.softmax(w, values, **args), values)
+    args = dict(
+        s=sc,
+        p=p,
+        o=o,
+        state=state,
+        rows=rows,
+        rpt=rpt,
+        cols=cols,
+        o_cols=o_cols,
+        tile_start=tile_start,
+        window=window,
+        f0=0.125 if kind != "wild" else 1.0,
+        pos=9,
+        flags=flags,
+    )
+    check(
+        runner,
+        im,
+        s.softmax(**args, wait=(0,), signal=(1,)),
+        lambda w: ref.softmax(w, values, **args),
+        values,
+    )
 
 
 def softmax_cases():
     def add(*a):
         case("softmax-" + "-".join(str(v) for v in a), run_softmax, *a)
+
     for first in (0, s.FIRST):
-        add(3, 3, 64, 64, 40, 0, 0, first, "normal")        # decode, tile partly valid
-        add(9, 3, 64, 64, 62, 64, 0, first, "normal")       # causal edge crosses the tile
-        add(6, 3, 33, 20, 1000, 64, 0, first, "normal")     # whole tile valid, odd sizes
-        add(4, 2, 48, 16, 10, 64, 0, first, "normal")       # nothing valid
-        add(8, 2, 64, 64, 70, 32, 20, first, "normal")      # window starts inside
-        add(8, 2, 64, 64, 500, 32, 20, first, "normal")     # window is past the tile
-        add(8, 1, 300, 70, 280, 0, 17, first, "soft")       # more than one chunk
+        add(3, 3, 64, 64, 40, 0, 0, first, "normal")  # decode, tile partly valid
+        add(9, 3, 64, 64, 62, 64, 0, first, "normal")  # causal edge crosses the tile
+        add(6, 3, 33, 20, 1000, 64, 0, first, "normal")  # whole tile valid, odd sizes
+        add(4, 2, 48, 16, 10, 64, 0, first, "normal")  # nothing valid
+        add(8, 2, 64, 64, 70, 32, 20, first, "normal")  # window starts inside
+        add(8, 2, 64, 64, 500, 32, 20, first, "normal")  # window is past the tile
+        add(8, 1, 300, 70, 280, 0, 17, first, "soft")  # more than one chunk
         add(5, 5, 7, 1, 3, 0, 0, first, "wide")
         add(5, 5, 520, 300, 519, 0, 0, first, "soft")
-        add(2, 1, 16, 8, 0xffffffff, 0xfffffff8, 0, first, "normal")
-        add(2, 1, 16, 8, 0xffffffff, 0xfffffff0, 5, first, "normal")
+        add(2, 1, 16, 8, 0xFFFFFFFF, 0xFFFFFFF8, 0, first, "normal")
+        add(2, 1, 16, 8, 0xFFFFFFFF, 0xFFFFFFF0, 5, first, "normal")
         add(2, 1, 16, 0, 20, 0, 0, first, "normal")
         add(4, 1, 1, 1, 2, 1, 1, first, "normal")
 
@@ -291,17 +427,22 @@ def softmax_cases():
 def run_reference(runner, seed):
     """ref.fma against exact fractions."""
     from fractions import Fraction
+
     rng = np.random.default_rng(seed)
     for _ in range(4000):
         e = rng.integers(-75, 60, 3)
-        a, b, c = (np.float32(v) for v in np.ldexp(rng.integers(-(1 << 24), 1 << 24, 3) | 1, e - 24))
-        if rng.random() < .3:
+        a, b, c = (
+            np.float32(v) for v in np.ldexp(rng.integers(-(1 << 24), 1 << 24, 3) | 1, e - 24)
+        )
+        if rng.random() < 0.3:
             c = np.float32(-float(a) * float(b))
         exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
         got = ref.fma(a, b, c)[()]
         near = [np.nextafter(got, np.float32(-np.inf)), got, np.nextafter(got, np.float32(np.inf))]
         dist = [abs(Fraction(float(v)) - exact) for v in near]
-        if min(dist) != dist[1] or (dist.count(dist[1]) > 1 and np.float32(got).view(np.uint32) & 1):
+        if min(dist) != dist[1] or (
+            dist.count(dist[1]) > 1 and np.float32(got).view(np.uint32) & 1
+        ):
             raise AssertionError("fma(%r, %r, %r) is not %r" % (a, b, c, got))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Section 6 of the contract in numpy: operates on an SRAM image, shares nothing with the simulator."""
+"""Section 6 of the contract in numpy: works on an SRAM image, shares nothing with the model."""
+
 import numpy as np
 
 f4, f8 = np.float32, np.float64
@@ -26,7 +27,7 @@ def vec(image, addr, n, t):
 
 def put(image, addr, v, t):
     raw = np.asarray(v, f4).astype(DT[t]).tobytes()
-    image[addr:addr + len(raw)] = raw
+    image[addr : addr + len(raw)] = raw
 
 
 def mm(image, a, a_stride, b, b_stride, c, c_stride, m, k, n, types, flags=0):
@@ -80,15 +81,25 @@ def lanes(v, square=False):
     """v: one row.  Eight lanes in ascending order, then the fixed tree."""
     lane = np.zeros(8, f4)
     for i in range(0, len(v), 8):
-        part = v[i:i + 8]
+        part = v[i : i + 8]
         n = len(part)
         lane[:n] = fma(part, part, lane[:n]) if square else lane[:n] + part
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]))
 
 
 H = lambda text: f4(float.fromhex(text))
-COEF = [H(t) for t in ("0x1.6e879cp-10", "0x1.11121p-7", "0x1.555382p-5", "0x1.555554p-3", "0x1.0p-1", "0x1p0",
-                       "0x1p0")]
+COEF = [
+    H(t)
+    for t in (
+        "0x1.6e879cp-10",
+        "0x1.11121p-7",
+        "0x1.555382p-5",
+        "0x1.555554p-3",
+        "0x1.0p-1",
+        "0x1p0",
+        "0x1p0",
+    )
+]
 
 
 def exp(x):
@@ -151,7 +162,9 @@ def rope(v, table, neox):
     return np.stack([o0, o1], 1).reshape(-1)
 
 
-def softmax(image, value, s, p, o, state, rows, rpt, cols, o_cols, tile_start, window, f0, pos, flags=0):
+def softmax(
+    image, value, s, p, o, state, rows, rpt, cols, o_cols, tile_start, window, f0, pos, flags=0
+):
     first_tile = flags & 1
     for r in range(rows):
         m, l = vec(image, state + 8 * r, 2, 0)

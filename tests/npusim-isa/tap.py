@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs named cases against one isa_run process and prints TAP."""
+
 import os
 
 import stream as s

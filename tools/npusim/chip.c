@@ -138,7 +138,9 @@ static int parse_formats(struct parser *p, const struct key *key, char *value)
 
 static int parse_opp(struct parser *p, const struct key *key, char *value)
 {
-	static const struct key khz = { .name = "opp: kHz", .count = 1, .min = 1000, .max = 4000000 };
+	static const struct key khz = {
+		.name = "opp: kHz", .count = 1, .min = 1000, .max = 4000000
+	};
 	static const struct key mv = { .name = "opp: mV", .count = 1, .min = 300, .max = 1500 };
 	struct sim_chip *chip = p->chip;
 	int64_t f, u;
@@ -155,14 +157,20 @@ static int parse_opp(struct parser *p, const struct key *key, char *value)
 	if (next_word(&value))
 		return fail(p, "opp: more than two numbers");
 	if (chip->n_opps && (f <= sim_chip_top_opp(chip)->khz || u < sim_chip_top_opp(chip)->mv))
-		return fail(p, "opp: %lld kHz at %lld mV does not ascend", (long long)f, (long long)u);
+		return fail(p, "opp: %lld kHz at %lld mV does not ascend", (long long)f,
+			    (long long)u);
 	chip->opp[chip->n_opps++] = (struct sim_opp){ .khz = (uint32_t)f, .mv = (uint32_t)u };
 	return 0;
 }
 
 #define AT(field)	offsetof(struct sim_chip, field)
 #define U32(name_, field, min_, max_, mult) \
-	{ .name = name_, .parse = parse_numbers, .at = AT(field), .count = 1, .min = min_, .max = max_, \
+	{ .name = name_, \
+	  .parse = parse_numbers, \
+	  .at = AT(field), \
+	  .count = 1, \
+	  .min = min_, \
+	  .max = max_, \
 	  .multiple = mult }
 
 static const struct key keys[] = {
@@ -195,10 +203,18 @@ static const struct key keys[] = {
 	U32("leak_uw", energy.leak_uw, 0, 100000000, 0),
 	U32("leak_double_mc", energy.leak_double_mc, 5000, 200000, 0),
 	U32("ambient_mc", thermal.ambient_mc, -40000, 100000, 0),
-	{ .name = "r_mk_w", .parse = parse_numbers, .at = AT(thermal.r_mk_w), .count = SIM_CHIP_NODES,
-	  .min = 1, .max = 1000000 },
-	{ .name = "c_mj_k", .parse = parse_numbers, .at = AT(thermal.c_mj_k), .count = SIM_CHIP_NODES,
-	  .min = 1, .max = 100000000 },
+	{ .name = "r_mk_w",
+	  .parse = parse_numbers,
+	  .at = AT(thermal.r_mk_w),
+	  .count = SIM_CHIP_NODES,
+	  .min = 1,
+	  .max = 1000000 },
+	{ .name = "c_mj_k",
+	  .parse = parse_numbers,
+	  .at = AT(thermal.c_mj_k),
+	  .count = SIM_CHIP_NODES,
+	  .min = 1,
+	  .max = 100000000 },
 	U32("trip_passive_mc", thermal.trip_passive_mc, 0, 150000, 0),
 	U32("trip_hot_mc", thermal.trip_hot_mc, 0, 150000, 0),
 	U32("trip_critical_mc", thermal.trip_critical_mc, 0, 150000, 0),
@@ -249,8 +265,8 @@ static int check_whole(struct parser *p)
 		if (!(p->seen & 1ull << i))
 			return fail(p, "%s is missing", keys[i].name);
 	if (t->trip_passive_mc >= t->trip_hot_mc || t->trip_hot_mc >= t->trip_critical_mc)
-		return fail(p, "trips do not ascend: %d, %d, %d", t->trip_passive_mc, t->trip_hot_mc,
-			    t->trip_critical_mc);
+		return fail(p, "trips do not ascend: %d, %d, %d", t->trip_passive_mc,
+			    t->trip_hot_mc, t->trip_critical_mc);
 	if (d->mixed_permille > d->stream_permille)
 		return fail(p, "dram_mixed_permille: %u is above dram_stream_permille %u",
 			    d->mixed_permille, d->stream_permille);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chip profiles: everything about an NE1 part that the contract leaves to the part.  A profile is a text
- * file of `key = value` lines (chips/, every key required exactly once, `opp` once or more); those in
- * chips/ are also compiled in.  Immutable after loading, so any thread may read one.
+ * Chip profiles: everything about an NE1 part that the contract leaves to the part.  A profile is a
+ * text file of `key = value` lines (chips/, every key required exactly once, `opp` once or more);
+ * those in chips/ are also compiled in.  Immutable after loading, so any thread may read one.
  */
 #ifndef NPUSIM_CHIP_H
 #define NPUSIM_CHIP_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_CHIP_NAME_SIZE	16	/* as NE1_REG_CHIP_NAME: NUL padded, may fill all but one byte */
+#define SIM_CHIP_NAME_SIZE	16 /* as NE1_REG_CHIP_NAME: NUL padded, may fill all but one byte */
 #define SIM_CHIP_OPPS_MAX	16
 #define SIM_CHIP_NODES		3	/* thermal ladder: die, board, skin */
 
@@ -24,12 +24,12 @@ struct sim_chip_dram {
 	uint32_t stream_permille;	/* of peak, one direction, long rows */
 	uint32_t mixed_permille;	/* of peak, reads and writes at the same time */
 	uint32_t burst_bytes;		/* a row is fetched in whole aligned bursts */
-	uint32_t row_ps;		/* lost on each jump to a row that does not continue the last one */
+	uint32_t row_ps; /* lost on each jump to a row that does not continue the last one */
 	uint32_t read_ns, write_ns;	/* latency when the engine was idle */
 };
 
 struct sim_chip_energy {
-	uint32_t dram_fj_byte;		/* femtojoules, at nominal voltage = that of the fastest OPP */
+	uint32_t dram_fj_byte; /* femtojoules, at nominal voltage = that of the fastest OPP */
 	uint32_t sram_fj_byte;
 	uint32_t mac_fj;		/* one fp16 multiply with fp32 accumulate */
 	uint32_t vx_fj;			/* one vector lane operation */
@@ -42,7 +42,8 @@ struct sim_chip_thermal {
 	int32_t ambient_mc;
 	uint32_t r_mk_w[SIM_CHIP_NODES]; /* millikelvin per watt: die-board, board-skin, skin-air */
 	uint32_t c_mj_k[SIM_CHIP_NODES]; /* millijoules per kelvin of die, board, skin */
-	int32_t trip_passive_mc, trip_hot_mc, trip_critical_mc; /* firmware throttles, halts; hardware off */
+	/* firmware throttles, firmware halts, hardware switches off */
+	int32_t trip_passive_mc, trip_hot_mc, trip_critical_mc;
 };
 
 struct sim_chip {
@@ -65,9 +66,9 @@ struct sim_chip {
 };
 
 /*
- * Loads a profile: a built-in one by its name ("edge"), otherwise the file of that path (anything with a
- * '/' is a path).  0, or a negative errno with a message that names file, line, key and limit in @err
- * (always terminated, @errlen >= 1); @out is then undefined.
+ * Loads a profile: a built-in one by its name ("edge"), or the file of that path (anything with a
+ * '/' is a path).  0, or a negative errno with a message that names file, line, key and limit in
+ * @err (always terminated, @errlen >= 1); @out is then undefined.
  */
 int sim_chip_load(const char *name_or_path, struct sim_chip *out, char *err, size_t errlen);
 

@@ -2,9 +2,9 @@
 /*
  * A compute core: front end, FIFOs, semaphores and the order of events in modelled time.
  *
- * Time moves from event to event.  At each instant everything that can happen does, in a fixed order
- * (ends, front end, starts; LD, ST, MX, VX within each), so a job has one history.  A command does its
- * work in the instant of its start and signals in that of its end.
+ * Time moves from event to event.  At each instant everything that can happen does, in a fixed
+ * order (ends, front end, starts; LD, ST, MX, VX within each), so a job has one history.  A command
+ * does its work in the instant of its start and signals in that of its end.
  */
 #include "core.h"
 
@@ -79,7 +79,7 @@ struct sim_core {
 	unsigned int state;		/* NE1_CORE_RUNNING until the end */
 };
 
-/* --- time --------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------ */
 
 static uint64_t cycles_to_ps(const struct sim_core *core, uint64_t cycles)
 {
@@ -124,7 +124,7 @@ static void advance(struct sim_core *core, uint64_t now_ps)
 		report_time(core);
 }
 
-/* --- faults ------------------------------------------------------------------------------------- */
+/* --- faults ---------------------------------------------------------------------------- */
 
 static bool failed(const struct sim_core *core)
 {
@@ -136,7 +136,8 @@ static void fail(struct sim_core *core, const struct sim_fault *fault, enum ne1_
 {
 	if (failed(core) && core->fail.order < order)
 		return;
-	core->fail = (struct failure){ .fault = *fault, .unit = unit, .index = index, .order = order };
+	core->fail =
+		(struct failure){ .fault = *fault, .unit = unit, .index = index, .order = order };
 }
 
 static void fail_fe(struct sim_core *core, enum ne1_fault code)
@@ -144,7 +145,7 @@ static void fail_fe(struct sim_core *core, enum ne1_fault code)
 	fail(core, &(struct sim_fault){ .code = code }, NE1_UNIT_FE, core->pc, core->order++);
 }
 
-/* --- semaphores --------------------------------------------------------------------------------- */
+/* --- semaphores ------------------------------------------------------------------------ */
 
 static bool header_ok(const struct ne1_cmd_hdr *h)
 {
@@ -205,12 +206,13 @@ static void signal_end(struct sim_core *core, const struct ne1_cmd_hdr *h, enum 
 		}
 		core->sem[h->signal[i]]++;
 		if (core->checking)
-			sim_race_signal(&core->race, unit == NE1_UNIT_FE ? SIM_RACE_FE : unit - NE1_UNIT_LD,
+			sim_race_signal(&core->race,
+					unit == NE1_UNIT_FE ? SIM_RACE_FE : unit - NE1_UNIT_LD,
 					h->signal[i]);
 	}
 }
 
-/* --- engines ------------------------------------------------------------------------------------ */
+/* --- engines --------------------------------------------------------------------------- */
 
 static int engine_of(uint8_t opcode)
 {
@@ -278,10 +280,11 @@ static bool hazard(struct sim_core *core, unsigned int e, const struct entry *ne
 	race_waits(core, &next->cmd.hdr, e);
 	if (!sim_race_start(&core->race, e, next->index, plan, &p))
 		return false;
-	fprintf(stderr, "npusim: hazard: command %u (%s) %s SRAM from 0x%x, command %u (%s) %s from 0x%x, "
-		"and no semaphore orders them\n", next->index, engine_names[e],
-		p.mine.write ? "writes" : "reads", p.mine.addr, p.index, engine_names[p.engine],
-		p.other.write ? "writes" : "reads", p.other.addr);
+	fprintf(stderr,
+		"npusim: hazard: command %u (%s) %s SRAM from 0x%x, command %u (%s) %s from 0x%x, "
+		"and no semaphore orders them\n",
+		next->index, engine_names[e], p.mine.write ? "writes" : "reads", p.mine.addr,
+		p.index, engine_names[p.engine], p.other.write ? "writes" : "reads", p.other.addr);
 	return true;
 }
 
@@ -367,7 +370,7 @@ static bool engines_running(const struct sim_core *core)
 	return false;
 }
 
-/* --- front end ---------------------------------------------------------------------------------- */
+/* --- front end ------------------------------------------------------------------------- */
 
 static bool fe_copy(struct sim_core *core, uint64_t va, void *buf, size_t len, bool write)
 {
@@ -536,8 +539,8 @@ static bool try_front_end(struct sim_core *core)
 			fail_fe(core, NE1_FAULT_STREAM);
 			return true;
 		}
-		if (!fe_copy(core, core->job.stream_va + (uint64_t)core->pc * NE1_CMD_SIZE, &core->cmd,
-			     NE1_CMD_SIZE, false))
+		if (!fe_copy(core, core->job.stream_va + (uint64_t)core->pc * NE1_CMD_SIZE,
+			     &core->cmd, NE1_CMD_SIZE, false))
 			return true;
 		core->fetched = true;
 	}
@@ -552,7 +555,7 @@ static bool try_front_end(struct sim_core *core)
 	return true;
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------- */
 
 /* Lets everything happen that can at this instant. */
 static void settle(struct sim_core *core)
@@ -623,7 +626,7 @@ static void run_events(struct sim_core *core)
 	}
 }
 
-/* --- jobs --------------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------ */
 
 static void fill_result(struct sim_core *core, struct sim_result *result)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DRAM as a core sees it: a channel that its LD and ST share.  A transfer has a latency phase, which runs
- * beside everything, and a data phase, in which the channel's time is divided evenly between the
- * directions (less the turnaround loss) and between running cores.
+ * DRAM as a core sees it: a channel that its LD and ST share.  A transfer has a latency phase,
+ * which runs beside everything, and a data phase, in which the channel's time is divided evenly
+ * between the directions (less the turnaround loss) and between running cores.
  */
 #ifndef NPUSIM_DRAM_H
 #define NPUSIM_DRAM_H

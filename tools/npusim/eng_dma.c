@@ -85,8 +85,8 @@ static void plan_row(const struct sim_ctx *ctx, struct sim_plan *plan, uint64_t 
 		plan->work.dram_bursts += (va % burst + bytes + burst - 1) / burst;
 }
 
-static void plan_traffic(const struct sim_ctx *ctx, struct sim_plan *plan, bool write, uint64_t bytes,
-			 uint64_t jumps)
+static void plan_traffic(const struct sim_ctx *ctx, struct sim_plan *plan, bool write,
+			 uint64_t bytes, uint64_t jumps)
 {
 	if (write)
 		plan->work.dram_wr_bytes = bytes;
@@ -126,7 +126,8 @@ static enum ne1_fault plan_gather(const struct sim_ctx *ctx, const struct ne1_cm
 	return NE1_FAULT_NONE;
 }
 
-enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan)
+enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			    struct sim_plan *plan)
 {
 	const struct ne1_cmd_dma *c = &cmd->dma;
 	bool write = c->hdr.opcode == NE1_OP_ST;
@@ -145,8 +146,13 @@ enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
 	base = dma_base(ctx, c);
 	if (base % 2 || (c->rows > 1 && c->dram_stride % 2))
 		return NE1_FAULT_FIELD;
-	f = sim_plan_span(ctx, plan, (struct sim_span){ .addr = c->sram, .inner = c->rows,
-			  .stride_i = c->sram_stride, .outer = 1, .write = !write }, c->row_bytes, 4);
+	f = sim_plan_span(ctx, plan,
+			  (struct sim_span){ .addr = c->sram,
+					     .inner = c->rows,
+					     .stride_i = c->sram_stride,
+					     .outer = 1,
+					     .write = !write },
+			  c->row_bytes, 4);
 	if (f)
 		return f;
 	rows = dma_rows(ctx, c);
@@ -161,7 +167,8 @@ enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
 	return NE1_FAULT_NONE;
 }
 
-static void exec_gather(struct sim_ctx *ctx, const struct ne1_cmd_gather *c, struct sim_fault *fault)
+static void exec_gather(struct sim_ctx *ctx, const struct ne1_cmd_gather *c,
+			struct sim_fault *fault)
 {
 	uint64_t base = ctx->params.base[c->base] + c->offset;
 	uint32_t r, index;
@@ -173,8 +180,8 @@ static void exec_gather(struct sim_ctx *ctx, const struct ne1_cmd_gather *c, str
 			return;
 		}
 		if (!sim_mem_copy(ctx, base + index * c->dram_stride,
-				  ctx->sram + c->sram + (size_t)r * c->sram_stride, c->row_bytes, false,
-				  fault))
+				  ctx->sram + c->sram + (size_t)r * c->sram_stride, c->row_bytes,
+				  false, fault))
 			return;
 	}
 }
@@ -198,8 +205,9 @@ void sim_dma_exec(struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_faul
 			return;
 	} else {
 		for (r = 0; r < rows && !sim_stopped(ctx); r++)
-			if (!sim_mem_copy(ctx, va + r * c->dram_stride, sram + (size_t)r * c->sram_stride,
-					  c->row_bytes, write, fault))
+			if (!sim_mem_copy(ctx, va + r * c->dram_stride,
+					  sram + (size_t)r * c->sram_stride, c->row_bytes, write,
+					  fault))
 				return;
 	}
 	for (r = rows; !write && r < c->rows; r++)

@@ -2,9 +2,10 @@
 /*
  * MX: matrix multiplication out of the scratchpad.
  *
- * Work is cut into strips of 32 columns (a panel of packed B).  A strip walks k in blocks of 32, turns
- * the block of B into fp32 and runs all rows of A over it, so that each result sees its k in order while
- * a block is unpacked once per SIM_MX_ROWS rows.  Strips are shared out to host threads.
+ * Work is cut into strips of 32 columns (a panel of packed B).  A strip walks k in blocks of 32,
+ * turns the block of B into fp32 and runs all rows of A over it, so that each result sees its k in
+ * order while a block is unpacked once per SIM_MX_ROWS rows.  Strips are shared out to host
+ * threads.
  */
 #include <string.h>
 
@@ -89,8 +90,8 @@ static enum ne1_fault plan_operands(const struct sim_ctx *ctx, const struct ne1_
 }
 
 /*
- * The array is 32 columns by macs/32 of k for one row at a time.  fp32 operands take two passes each.
- * Operand B comes once per command, and no faster than its port.
+ * The array is 32 columns by macs/32 of k for one row at a time.  fp32 operands take two passes
+ * each. Operand B comes once per command, and no faster than its port.
  */
 static void plan_cost(const struct sim_ctx *ctx, const struct ne1_cmd_mm *c, struct sim_plan *plan)
 {
@@ -112,7 +113,8 @@ static void plan_cost(const struct sim_ctx *ctx, const struct ne1_cmd_mm *c, str
 		plan->work.sram_bytes += out;
 }
 
-enum ne1_fault sim_mx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan)
+enum ne1_fault sim_mx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			   struct sim_plan *plan)
 {
 	const struct ne1_cmd_mm *c = &cmd->mm;
 	enum ne1_fault f = check_fields(ctx, c);
@@ -203,8 +205,8 @@ static void strip_plain(const struct mx_task *t, float *acc, uint32_t col, uint3
 	for (kk = 0; kk < c->k; kk += kc) {
 		kc = c->k - kk < NE1_GROUP ? c->k - kk : NE1_GROUP;
 		if (c->hdr.flags & NE1_MM_B_NK)
-			simd->fill_nk(block, b + (size_t)col * c->b_stride + kk * size, c->b_stride, kc,
-				      nc, f32);
+			simd->fill_nk(block, b + (size_t)col * c->b_stride + kk * size, c->b_stride,
+				      kc, nc, f32);
 		else
 			simd->fill_kn(block, b + (size_t)kk * c->b_stride + (size_t)col * size,
 				      c->b_stride, kc, nc, f32);

@@ -38,8 +38,8 @@ static enum y_use y_use(uint8_t opcode)
 	}
 }
 
-static void plan_cost(const struct sim_ctx *ctx, struct sim_plan *plan, uint8_t opcode, uint64_t rows,
-		      uint64_t cols)
+static void plan_cost(const struct sim_ctx *ctx, struct sim_plan *plan, uint8_t opcode,
+		      uint64_t rows, uint64_t cols)
 {
 	uint32_t lanes = ctx->chip->vx_lanes, cost = op_cost[opcode - NE1_OP_RMSNORM];
 	uint64_t row = (cols + lanes - 1) / lanes * cost + ROW_OPS;
@@ -77,7 +77,10 @@ static enum ne1_fault plan_y(const struct sim_ctx *ctx, const struct ne1_cmd_vx 
 static enum ne1_fault plan_rows(const struct sim_ctx *ctx, const struct ne1_cmd_vx *c,
 				struct sim_plan *plan)
 {
-	struct sim_span x = { .addr = c->x, .inner = c->inner, .stride_i = c->x_si, .outer = c->outer,
+	struct sim_span x = { .addr = c->x,
+			      .inner = c->inner,
+			      .stride_i = c->x_si,
+			      .outer = c->outer,
 			      .stride_o = c->x_so };
 	struct sim_span out = { .addr = c->out, .inner = c->inner, .stride_i = c->out_si,
 				.outer = c->outer, .stride_o = c->out_so, .write = true };
@@ -110,8 +113,9 @@ static enum ne1_fault plan_vx(const struct sim_ctx *ctx, const struct ne1_cmd_vx
 		return f;
 	plan->cycles = ctx->chip->vx_fill_cycles;
 	plan_cost(ctx, plan, c->hdr.opcode, rows, c->cols);
-	plan->work.sram_bytes = rows * c->cols * (sim_elem_size(c->xtype) + sim_elem_size(c->otype) +
-						  (y_use(c->hdr.opcode) == Y_NONE ? 0 : 4));
+	plan->work.sram_bytes = rows * c->cols *
+				(sim_elem_size(c->xtype) + sim_elem_size(c->otype) +
+				 (y_use(c->hdr.opcode) == Y_NONE ? 0 : 4));
 	return NE1_FAULT_NONE;
 }
 
@@ -146,7 +150,8 @@ static enum ne1_fault plan_softmax(const struct sim_ctx *ctx, const struct ne1_c
 	return NE1_FAULT_NONE;
 }
 
-enum ne1_fault sim_vx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan)
+enum ne1_fault sim_vx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			   struct sim_plan *plan)
 {
 	if (cmd->hdr.opcode == NE1_OP_SOFTMAX)
 		return plan_softmax(ctx, &cmd->softmax, plan);
@@ -154,8 +159,8 @@ enum ne1_fault sim_vx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, 
 }
 
 /* Elements [first, first + n) of a row as fp32: where they are, or converted into @tmp. */
-static const float *load(const struct sim_simd *simd, float *tmp, const uint8_t *row, unsigned int type,
-			 size_t first, size_t n)
+static const float *load(const struct sim_simd *simd, float *tmp, const uint8_t *row,
+			 unsigned int type, size_t first, size_t n)
 {
 	if (type == NE1_T_F32)
 		return (const float *)(const void *)(row + first * 4);
@@ -175,7 +180,8 @@ static void store(const struct sim_simd *simd, uint8_t *row, unsigned int type, 
 /* Lane sums of the contract. */
 static float fold(const float lane[8])
 {
-	return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+	return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+	       ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
 struct vx_row {
@@ -251,7 +257,8 @@ static void rope_pairs(const struct vx_row *r)
 	}
 }
 
-static void elementwise(const struct vx_row *r, float *out, const float *x, const float *y, size_t n)
+static void elementwise(const struct vx_row *r, float *out, const float *x, const float *y,
+			size_t n)
 {
 	const struct sim_simd *simd = r->simd;
 	float silu[SIM_VX_CHUNK];
@@ -379,8 +386,8 @@ static float probabilities(const struct softmax_row *r, float max)
 		for (j = 0; j < lo; j++)
 			e[j] = 0;
 		if (hi > lo)
-			simd->exp_scaled(e + lo, (const float *)(const void *)(r->s + i + lo), r->c->f0,
-					 max, hi - lo);
+			simd->exp_scaled(e + lo, (const float *)(const void *)(r->s + i + lo),
+					 r->c->f0, max, hi - lo);
 		for (j = hi > lo ? hi : lo; j < n; j++)
 			e[j] = 0;
 		simd->f32_to_f16(r->p + i, e, n);

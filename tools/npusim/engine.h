@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the scheduler of a core and its engines.  The life of a command: `plan` checks every field and
- * says what the command touches and costs, `exec` does it.  Neither looks at other commands.
+ * Between the scheduler of a core and its engines.  The life of a command: `plan` checks every
+ * field and says what the command touches and costs, `exec` does it.  Neither looks at other
+ * commands.
  */
 #ifndef NPUSIM_ENGINE_H
 #define NPUSIM_ENGINE_H
@@ -29,7 +30,7 @@ struct sim_ctx {
 	uint8_t *sram;			/* chip->sram_bytes, 64-byte aligned */
 	struct ne1_params params;
 	unsigned int asid;
-	atomic_bool stop;		/* long commands look at it and give up; their result is void */
+	atomic_bool stop; /* long commands look at it and give up; their result is void */
 	float *mx_a;			/* SIM_MX_A floats: rows of A as fp32, then SIM_MX_SUMS */
 };
 
@@ -59,15 +60,16 @@ struct sim_span {
 #define SIM_SPANS_MAX	5
 
 struct sim_plan {
-	uint64_t cycles;		/* MX, VX: duration; LD, ST: start-up when the engine was idle */
+	uint64_t cycles; /* MX, VX: duration; LD, ST: start-up when the engine was idle */
 	uint64_t dram_ps;		/* LD, ST: time on the DRAM channel when alone */
 	struct sim_work work;
 	unsigned int n_spans;
 	struct sim_span span[SIM_SPANS_MAX];
 };
 
-/* Adds a span of rows [@outer x] @inner to @plan after checking it against the scratchpad and @align (a
- * power of two that address and used strides are multiples of).  NE1_FAULT_NONE or NE1_FAULT_SRAM.
+/* Adds a span of rows [@outer x] @inner to @plan after checking it against the scratchpad and
+ * @align (a power of two that address and used strides are multiples of).  NE1_FAULT_NONE or
+ * NE1_FAULT_SRAM.
  */
 enum ne1_fault sim_plan_span(const struct sim_ctx *ctx, struct sim_plan *plan, struct sim_span span,
 			     uint64_t bytes, uint32_t align);
@@ -95,9 +97,12 @@ static inline uint32_t sim_elem_size(unsigned int type)
 /* True for F32 and F16; otherwise *@fault says why not. */
 bool sim_plain_type(unsigned int type, enum ne1_fault *fault);
 
-enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan);
-enum ne1_fault sim_mx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan);
-enum ne1_fault sim_vx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_plan *plan);
+enum ne1_fault sim_dma_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			    struct sim_plan *plan);
+enum ne1_fault sim_mx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			   struct sim_plan *plan);
+enum ne1_fault sim_vx_plan(const struct sim_ctx *ctx, const union ne1_cmd *cmd,
+			   struct sim_plan *plan);
 
 void sim_dma_exec(struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_fault *fault);
 void sim_mx_exec(struct sim_ctx *ctx, const union ne1_cmd *cmd, struct sim_fault *fault);

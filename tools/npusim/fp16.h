@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar conversions between fp16 and fp32 as the contract has them: nearest even, subnormals kept. */
+/* Scalar conversions between fp16 and fp32 of the contract: nearest even, subnormals kept. */
 #ifndef NPUSIM_FP16_H
 #define NPUSIM_FP16_H
 
@@ -44,7 +44,8 @@ static inline uint16_t sim_f32_to_f16(float f)
 	if (exp < -25)
 		return (uint16_t)sign;
 	man |= 0x800000;
-	shift = exp < -14 ? (uint32_t)(-1 - exp) : 13;	/* a unit of the result is 2^-24 or 2^(exp-10) */
+	/* A unit of the result is 2^-24 or 2^(exp - 10). */
+	shift = exp < -14 ? (uint32_t)(-1 - exp) : 13;
 	half = exp < -14 ? 0 : (uint32_t)(exp + 14) << 10;
 	half += man >> shift;
 	man &= (1u << shift) - 1;

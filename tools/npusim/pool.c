@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work sharing by one atomic word: generation, number of items and next item.  Whoever advances the next
- * item below the number owns that item, and the batch cannot end before it is done; a worker that comes
- * late finds nothing to own and never holds up the caller.
+ * Work sharing by one atomic word: generation, number of items and next item.  Whoever advances the
+ * next item below the number owns that item, and the batch cannot end before it is done; a worker
+ * that comes late finds nothing to own and never holds up the caller.
  */
 #include "pool.h"
 
@@ -147,7 +147,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
 }
 
-/* On a busy host a worker may lose its CPU within an item: then sharing costs more than it gives. */
+/* On a busy host a worker may lose its CPU within an item: sharing then costs more. */
 static void wait_for_workers(struct sim_pool *pool, unsigned int n)
 {
 	unsigned int i;
@@ -165,7 +165,8 @@ static void wait_for_workers(struct sim_pool *pool, unsigned int n)
 		pool->alone = ALONE_BATCHES;
 }
 
-void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), void *arg, unsigned int n)
+void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), void *arg,
+		  unsigned int n)
 {
 	uint64_t gen = (atomic_load(&pool->state) >> 2 * NEXT_BITS) + 1;
 	unsigned int i;

@@ -11,10 +11,11 @@ struct sim_pool;
 struct sim_pool *sim_pool_new(unsigned int threads);
 void sim_pool_free(struct sim_pool *pool);
 
-/* Calls @fn(@arg, i) once for each i < @n (<= SIM_POOL_ITEMS_MAX), in any order, also on other threads;
- * returns when all are done.  One caller at a time.
+/* Calls @fn(@arg, i) once for each i < @n (<= SIM_POOL_ITEMS_MAX), in any order, also on other
+ * threads; returns when all are done.  One caller at a time.
  */
-void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), void *arg, unsigned int n);
+void sim_pool_run(struct sim_pool *pool, void (*fn)(void *arg, unsigned int i), void *arg,
+		  unsigned int n);
 unsigned int sim_pool_threads(const struct sim_pool *pool);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds SRAM accesses of a stream that nothing orders, whether or not they met this time: vector clocks
- * over the four engines and the front end, carried by semaphores.  A command is ordered after the one
- * before it on its engine, after what the front end had waited for when it dispatched the command, and
- * after the commands whose signals it took.
+ * Finds SRAM accesses of a stream that nothing orders, whether or not they met this time: vector
+ * clocks over the four engines and the front end, carried by semaphores.  A command is ordered
+ * after the one before it on its engine, after what the front end had waited for when it dispatched
+ * the command, and after the commands whose signals it took.
  */
 #ifndef NPUSIM_RACE_H
 #define NPUSIM_RACE_H
@@ -55,7 +55,7 @@ struct sim_race_pair {
 	uint32_t index;
 };
 
-/* The next command of @engine starts, its waits have been told.  True: it races with what *@pair says. */
+/* The next command of @engine starts, after its waits were told.  True: a race, *@pair says how. */
 bool sim_race_start(struct sim_race *race, unsigned int engine, uint32_t index,
 		    const struct sim_plan *plan, struct sim_race_pair *pair);
 

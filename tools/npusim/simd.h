@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops of MX and VX, one table per instruction set.  Every table gives the same bits: the order of
- * roundings of each result is the contract's, only independent results go side by side.
+ * Inner loops of MX and VX, one table per instruction set.  Every table gives the same bits: the
+ * order of roundings of each result is the contract's, only independent results go side by side.
  */
 #ifndef NPUSIM_SIMD_H
 #define NPUSIM_SIMD_H
@@ -30,17 +30,17 @@ struct sim_simd {
 	void (*f16_to_f32)(float *out, const sim_f16 *in, size_t n);
 	void (*f32_to_f16)(sim_f16 *out, const float *in, size_t n);
 
-	/* MX: one block of B as fp32; columns from @nc on are zero.  Rows are @stride bytes apart. */
+	/* MX: one block of B as fp32; columns from @nc on are zero; rows are @stride bytes apart */
 	void (*fill_i8)(float *block, const uint8_t *q);
 	void (*fill_u4)(float *block, const uint8_t *q);
-	void (*fill_kn)(float *block, const uint8_t *b, size_t stride, unsigned int kc, unsigned int nc,
-			bool f32);
-	void (*fill_nk)(float *block, const uint8_t *b, size_t stride, unsigned int kc, unsigned int nc,
-			bool f32);
-	/* acc[r][j] = fma(a[r][kk], block[kk][j], acc[r][j]) for kk ascending; @a_stride in floats. */
-	void (*dot)(float *acc, const float *a, size_t a_stride, unsigned int rows, const float *block,
-		    unsigned int kc);
-	/* acc[r][j] = fma(scale[j], p[r][j], acc[r][j]), then with @min fma(min[j], sum[r], acc). */
+	void (*fill_kn)(float *block, const uint8_t *b, size_t stride, unsigned int kc,
+			unsigned int nc, bool f32);
+	void (*fill_nk)(float *block, const uint8_t *b, size_t stride, unsigned int kc,
+			unsigned int nc, bool f32);
+	/* acc[r][j] = fma(a[r][kk], block[kk][j], acc[r][j]), kk ascending; @a_stride in floats */
+	void (*dot)(float *acc, const float *a, size_t a_stride, unsigned int rows,
+		    const float *block, unsigned int kc);
+	/* acc[r][j] = fma(scale[j], p[r][j], acc[r][j]), with @min then fma(min[j], sum[r], acc) */
 	void (*scale)(float *acc, const float *p, unsigned int rows, const sim_f16 *scale,
 		      const sim_f16 *min, const float *sum, size_t sum_stride);
 	/* One row times one packed panel of @groups. */

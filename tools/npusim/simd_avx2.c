@@ -17,7 +17,8 @@ AVX2 static void f16_to_f32(float *out, const sim_f16 *in, size_t n)
 	size_t i;
 
 	for (i = 0; i + 8 <= n; i += 8)
-		_mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+		_mm256_storeu_ps(out + i,
+				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
 	for (; i < n; i++)
 		out[i] = _cvtsh_ss(in[i]);
 }
@@ -27,8 +28,8 @@ AVX2 static void f32_to_f16(sim_f16 *out, const float *in, size_t n)
 	size_t i;
 
 	for (i = 0; i + 8 <= n; i += 8)
-		_mm_storeu_si128((__m128i *)(out + i),
-				 _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+		_mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i),
+								       _MM_FROUND_TO_NEAREST_INT));
 	for (; i < n; i++)
 		out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
@@ -161,7 +162,8 @@ AVX2 static inline void store4(float *p, const __m256 v[4])
 }
 
 /* Two rows: eight independent chains, as many as the multipliers' latency needs. */
-AVX2 static void dot2(float *acc, const float *a0, const float *a1, const float *block, unsigned int kc)
+AVX2 static void dot2(float *acc, const float *a0, const float *a1, const float *block,
+		      unsigned int kc)
 {
 	__m256 c0[4], c1[4], b[4], x0, x1;
 	unsigned int kk, i;
@@ -197,8 +199,8 @@ AVX2 static void dot1(float *acc, const float *a, const float *block, unsigned i
 	store4(acc, c);
 }
 
-AVX2 static void dot(float *acc, const float *a, size_t a_stride, unsigned int rows, const float *block,
-		     unsigned int kc)
+AVX2 static void dot(float *acc, const float *a, size_t a_stride, unsigned int rows,
+		     const float *block, unsigned int kc)
 {
 	unsigned int r;
 

@@ -29,7 +29,8 @@ static void f32_to_f16(sim_f16 *out, const float *in, size_t n)
 	size_t i;
 
 	for (i = 0; i + 4 <= n; i += 4)
-		vst1_u16((uint16_t *)(out + i), vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
+		vst1_u16((uint16_t *)(out + i),
+			 vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
 	for (; i < n; i++)
 		out[i] = sim_f32_to_f16(in[i]);
 }
@@ -153,8 +154,8 @@ static void dot(float *acc, const float *a, size_t a_stride, unsigned int rows, 
 	}
 }
 
-static void scale(float *acc, const float *p, unsigned int rows, const sim_f16 *sc, const sim_f16 *min,
-		  const float *sum, size_t sum_stride)
+static void scale(float *acc, const float *p, unsigned int rows, const sim_f16 *sc,
+		  const sim_f16 *min, const float *sum, size_t sum_stride)
 {
 	float32x4_t c[REGS];
 	unsigned int r, i;

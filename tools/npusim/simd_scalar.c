@@ -78,8 +78,8 @@ static void dot(float *acc, const float *a, size_t a_stride, unsigned int rows, 
 				acc[c] = fmaf(a[kk], block[kk * NE1_PANEL + c], acc[c]);
 }
 
-static void scale(float *acc, const float *p, unsigned int rows, const sim_f16 *sc, const sim_f16 *min,
-		  const float *sum, size_t sum_stride)
+static void scale(float *acc, const float *p, unsigned int rows, const sim_f16 *sc,
+		  const sim_f16 *min, const float *sum, size_t sum_stride)
 {
 	unsigned int r, c;
 

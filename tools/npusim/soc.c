@@ -10,7 +10,7 @@
 
 #define NS_PER_S	1000000000ull
 #define HEAT_STEP_NS	10000000ull	/* temperatures and leakage are constant within a step */
-#define HEAT_STEPS_MAX	1000		/* longer gaps take longer steps; the solver is stable for any */
+#define HEAT_STEPS_MAX	1000 /* longer gaps take longer steps; the solver is stable for any */
 #define NODES		SIM_CHIP_NODES
 
 struct sim_soc {
@@ -91,8 +91,8 @@ static void heat_step(struct sim_soc *soc, double watt, double s)
 		soc->temp_c[i] = (rhs[i] + g[i] * soc->temp_c[i + 1]) / diag[i];
 }
 
-/* Brings heat and energy to dev_ns.  Short stretches are left pending so that steps do not depend on how
- * often somebody looks.
+/* Brings heat and energy to dev_ns.  Short stretches are left pending so that steps do not depend
+ * on how often somebody looks.
  */
 static void heat_update(struct sim_soc *soc)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the compute cores of a device share: device clock, engine frequency, DRAM counters, energy and
- * heat.  Every function may be called from any thread.
+ * What the compute cores of a device share: device clock, engine frequency, DRAM counters, energy
+ * and heat.  Every function may be called from any thread.
  *
- * The clock advances by modelled work while a core runs and with the host's monotonic clock while none
- * does; it never goes back.  With several cores running it is that of the core furthest ahead.
+ * The clock advances by modelled work while a core runs and with the host's monotonic clock while
+ * none does; it never goes back.  With several cores running it is that of the core furthest ahead.
  */
 #ifndef NPUSIM_SOC_H
 #define NPUSIM_SOC_H

@@ -11,7 +11,8 @@ static uint64_t span_end(const struct sim_span *s)
 enum ne1_fault sim_plan_span(const struct sim_ctx *ctx, struct sim_plan *plan, struct sim_span span,
 			     uint64_t bytes, uint32_t align)
 {
-	uint32_t strides = (span.inner > 1 ? span.stride_i : 0) | (span.outer > 1 ? span.stride_o : 0);
+	uint32_t strides =
+		(span.inner > 1 ? span.stride_i : 0) | (span.outer > 1 ? span.stride_o : 0);
 
 	if (bytes > ctx->chip->sram_bytes || (span.addr | strides) & (align - 1))
 		return NE1_FAULT_SRAM;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops of VX, included by each table's file with VX_TARGET as its target attribute: the compiler
- * widens them as far as that allows.  Each operator rounds once (-ffp-contract=off), fmaf() is one
- * instruction where the target has it, and lanes are independent, so every build gives the same bits.
+ * Inner loops of VX, included by each table's file with VX_TARGET as its target attribute: the
+ * compiler widens them as far as that allows.  Each operator rounds once (-ffp-contract=off),
+ * fmaf() is one instruction where the target has it, and lanes are independent, so every build
+ * gives the same bits.
  */
 #include <math.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ VX_TARGET static inline float vx_pow2(int32_t n)
 
 VX_TARGET static inline float vx_exp(float x)
 {
-	/* Out-of-range arguments take any path through the polynomial and are replaced at the end. */
+	/* Arguments out of range take any path through the polynomial, replaced at the end. */
 	float in = x < -87.0f ? -87.0f : x, n, r, p;
 	int32_t i;
 
@@ -81,8 +82,8 @@ VX_TARGET static void vx_silu(float *restrict out, const float *restrict x, size
 		out[i] = x[i] / (1.0f + vx_exp(-x[i]));
 }
 
-VX_TARGET static void vx_exp_scaled(float *restrict out, const float *restrict x, float f0, float max,
-				    size_t n)
+VX_TARGET static void vx_exp_scaled(float *restrict out, const float *restrict x, float f0,
+				    float max, size_t n)
 {
 	size_t i;
 
@@ -149,4 +150,5 @@ VX_TARGET static void vx_rope(float *restrict out0, float *restrict out1, const 
 
 #define SIM_VX_LOOPS \
 	.sumsq = vx_sumsq, .norm = vx_norm, .silu = vx_silu, .add = vx_add, .mul = vx_mul, \
-	.mul1 = vx_mul1, .div1 = vx_div1, .rope = vx_rope, .exp_scaled = vx_exp_scaled, .sum = vx_sum,
+	.mul1 = vx_mul1, .div1 = vx_div1, .rope = vx_rope, .exp_scaled = vx_exp_scaled, \
+	.sum = vx_sum,
