@@ -585,18 +585,17 @@ struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, 
 	vfio->ops = ops;
 	vfio->ctx = ctx;
 	vfio->conn = -1;
-	vfio->listener = listen_at(path);
-	if (vfio->listener < 0)
-		goto err_free;
-	memcpy(vfio->path, path, strlen(path) + 1);
 	vfio->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (vfio->stop < 0)
-		goto err_listener;
+		goto err_free;
+	vfio->listener = listen_at(path);
+	if (vfio->listener < 0)
+		goto err_stop;
+	memcpy(vfio->path, path, strlen(path) + 1);
 	return vfio;
 
-err_listener:
-	close(vfio->listener);
-	unlink(path);
+err_stop:
+	close(vfio->stop);
 err_free:
 	free(vfio);
 	return NULL;
