@@ -60,6 +60,20 @@ static size_t cache_bytes(const struct rig *r)
 	return bytes;
 }
 
+/* NaNs in all rows: nobody may look at one that was not written. */
+static void poison(struct rig *r)
+{
+	const struct npu_tensor *t;
+	uint32_t i;
+
+	memset(r->cpu_kv, 0x7f, cache_bytes(r));
+	for (i = 0; i < npu_graph_n_tensors(r->full); i++) {
+		t = npu_graph_tensor(r->full, i);
+		if (t->kind == NPU_TENSOR_KV)
+			memset(npu_kv_host(r->kv, t->layer, t->is_v), 0x7f, t->bytes);
+	}
+}
+
 void rig_open(struct rig *r, const struct tiny_spec *spec, uint32_t n_ctx, uint32_t sram_bytes)
 {
 	struct npu_llama_shape shape = { .n_tokens = 1, .n_ctx = n_ctx, .logits = NPU_LOGITS_ALL };
@@ -73,8 +87,9 @@ void rig_open(struct rig *r, const struct tiny_spec *spec, uint32_t n_ctx, uint3
 	assert_ok(npu_weights_new(r->dev, r->full, &r->weights));
 	assert_ok(npu_kv_new(r->dev, r->full, &r->kv));
 	assert_ok(npu_cpu_new(1, &r->cpu));
-	r->cpu_kv = calloc(1, cache_bytes(r));
+	r->cpu_kv = malloc(cache_bytes(r));
 	assert_non_null(r->cpu_kv);
+	poison(r);
 }
 
 void rig_close(struct rig *r)
