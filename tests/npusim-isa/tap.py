@@ -7,6 +7,9 @@ import stream as s
 
 
 def run(cases, names):
+    for name in names:
+        if name not in cases:
+            raise SystemExit("no case named '%s'" % name)
     names = names or list(cases)
     runner = s.Runner(os.path.join(os.environ.get("O", "build"), "tests/npusim-isa/isa_run"))
     print("1..%d" % len(names))
