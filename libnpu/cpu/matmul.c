@@ -80,6 +80,21 @@ static void read_scales(const struct matmul *mm, struct panel *p, const uint8_t 
 		mm->run->cpu->k->widen(p->min, min, CPU_PANEL);
 }
 
+/*
+ * Ask for the part of the next panel that is as large as what one group takes.  Within a panel rows are read
+ * 32 at a time, a pattern that hardware does not foresee.
+ */
+static void prefetch_next_panel(const struct matmul *mm, uint32_t j0, uint32_t group)
+{
+	size_t part = (size_t)CPU_PANEL * mm->pack->block_bytes;
+	const uint8_t *p = mm->w + (j0 + CPU_PANEL) * mm->w_stride + group * part;
+
+	if (j0 + 2 * CPU_PANEL > mm->n)
+		return;
+	for (size_t i = 0; i < part; i += 64)
+		__builtin_prefetch(p + i);
+}
+
 /* acc[i][j] for rows i0.. of A and the @cols weight rows from j0. */
 static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows,
 			 uint32_t j0, uint32_t cols)
@@ -89,6 +104,7 @@ static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, 
 	const uint8_t *block = mm->w + j0 * mm->w_stride;
 
 	for (uint32_t g = 0; g < n_groups; g++, block += mm->pack->block_bytes) {
+		prefetch_next_panel(mm, j0, g);
 		read_scales(mm, p, block, cols);
 		if (mm->pack->bits == 4)
 			k->unpack_q4(p->q, block + mm->pack->quants, mm->w_stride, cols);

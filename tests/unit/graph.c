@@ -303,6 +303,7 @@ static void test_llama_shapes(void **state)
 		npu_graph_del(first);
 		first = g;
 	}
+	shape.share = first;
 	shape.n_ctx = 41;
 	refused(npu_llama_graph(model, &shape, &g), NPU_ERR_INVALID, "41");
 	npu_graph_del(first);
