@@ -19,7 +19,8 @@ class FirmwareHost(Host):
     def __init__(self, client):
         super().__init__(client)
         self.sent = self.read_events = 0
-        header = struct.pack("<IHHIIIIIIIIIIIII", C.NE1_FW_IF_MAGIC, C.NE1_ABI_MAJOR, C.NE1_ABI_MINOR,
+        header = struct.pack("<IHHIIIIIIIIIIIII", C.NE1_FW_IF_MAGIC, C.NE1_ABI_MAJOR,
+                             C.NE1_ABI_MINOR,
                              self.SHARED_SIZE, self.CMD_CTL, self.CMD_RING, self.ENTRIES,
                              self.EVT_CTL, self.EVT_RING, self.ENTRIES, self.LOG_CTL, self.LOG_RING,
                              self.LOG_SIZE, self.QUEUE_TABLE, self.QUEUES, C.NE1_LOG_DEBUG)
@@ -36,14 +37,17 @@ class FirmwareHost(Host):
     def boot(self, image):
         """To READY."""
         self.start(image)
-        got = self.wait_state(C.NE1_BOOT_STATE_READY, C.NE1_BOOT_STATE_FAILED, C.NE1_BOOT_STATE_PANIC)
-        assert got == (C.NE1_BOOT_STATE_READY, 0), f"boot ended in state, error {got}; log: {self.log()}"
+        got = self.wait_state(C.NE1_BOOT_STATE_READY, C.NE1_BOOT_STATE_FAILED,
+                              C.NE1_BOOT_STATE_PANIC)
+        assert got == (C.NE1_BOOT_STATE_READY,
+                       0), f"boot ended in state, error {got}; log: {self.log()}"
 
     def command(self, kind, queue=0, body=b""):
         """Sends a message, rings the mailbox and returns its id."""
         self.sent += 1
         slot = (self.sent - 1) % self.ENTRIES
-        self.put(self.SHARED + self.CMD_RING + 64 * slot, MSG.pack(kind, 0, self.sent, queue, 0, body))
+        self.put(self.SHARED + self.CMD_RING + 64 * slot,
+                 MSG.pack(kind, 0, self.sent, queue, 0, body))
         self.put(self.SHARED + self.CMD_CTL, struct.pack("<I", self.sent))
         self.client.set_reg(C.NE1_REG_MBOX_DB, 1)
         return self.sent
@@ -62,5 +66,6 @@ class FirmwareHost(Host):
         """Status of the reply."""
         ident = self.command(kind, queue, body)
         got, status, got_id, _, _ = self.event()
-        assert (got, got_id) == (C.NE1_EVT_REPLY, ident), f"event {got} id {got_id}, sent id {ident}"
+        assert (got, got_id) == (C.NE1_EVT_REPLY,
+                                 ident), f"event {got} id {got_id}, sent id {ident}"
         return status

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The NE1 contract for tests: constants read from driver/hw, page tables, image packer, host side of the
-firmware interface.  Written against the contract, not against the model.
+"""The NE1 contract for tests: constants read from driver/hw, page tables, image packer, a host that
+boots.  Written against the contract, not against the model.
 """
 import ctypes
 import ctypes.util
@@ -21,12 +21,14 @@ def constants(*headers):
         with open(os.path.join(ROOT, "driver", "hw", header), encoding="utf-8") as file:
             text = file.read()
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        pairs = re.findall(r"#define\s+(\w+)\s+\(?((?:0x[0-9a-fA-F]+|\d+))u?l?l?\)?\s*$", text, re.M)
+        pairs = re.findall(r"#define\s+(\w+)\s+\(?((?:0x[0-9a-fA-F]+|\d+))u?l?l?\)?\s*$", text,
+                           re.M)
         pairs += re.findall(r"\b(NE1_\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\b", text)
         found.update({name: int(value, 0) for name, value in pairs})
         for name, bit in re.findall(r"#define\s+(\w+)\s+\(1u(?:ll)? << (\d+)\)", text):
             found[name] = 1 << int(bit)
-        for name, offset in re.findall(r"#define\s+(NE1_MC_\w+)\s+\(NE1_MC_CTRL \+ (0x[0-9a-f]+)\)", text):
+        registers = r"#define\s+(NE1_MC_\w+)\s+\(NE1_MC_CTRL \+ (0x[0-9a-f]+)\)"
+        for name, offset in re.findall(registers, text):
             found[name] = found["NE1_MC_CTRL"] + int(offset, 0)
         for macro, index in (("NE1_MC_AS", 1), ("NE1_MC_CORE", 0)):	# the blocks that tests use
             base, step = block(text, macro)
@@ -70,18 +72,21 @@ class Signer:
 
     def sign(self, message):
         signature = ctypes.create_string_buffer(64)
-        assert self.lib.crypto_sign_detached(signature, None, message, ctypes.c_ulonglong(len(message)),
+        assert self.lib.crypto_sign_detached(signature, None, message,
+                                             ctypes.c_ulonglong(len(message)),
                                              self.secret) == 0
         return signature.raw
 
 
 TEST_SIGNER = Signer(hashlib.sha256(b"npusim protocol tests").digest())
 
-HEADER_FIELDS = ("magic", "header_size", "payload_size", "load_addr", "entry", "memory_size", "abi_major",
+HEADER_FIELDS = ("magic", "header_size", "payload_size", "load_addr", "entry", "memory_size",
+                 "abi_major",
                  "abi_minor", "fw_version", "security_version", "flags")
 
 
-def pack_image(payload, signer=TEST_SIGNER, reserved0=bytes(24), reserved1=bytes(256), key_id=None, sha512=None,
+def pack_image(payload, signer=TEST_SIGNER, reserved0=bytes(24), reserved1=bytes(256), key_id=None,
+               sha512=None,
                signature=None, **fields):
     """A firmware image; every part of the header can be overridden, and is signed as it then is."""
     header = {
@@ -103,7 +108,7 @@ def pack_image(payload, signer=TEST_SIGNER, reserved0=bytes(24), reserved1=bytes
 # Page tables in guest memory.
 
 class PageTables:
-    """Tables in `memory` (bus address = `bus` + offset), from pages that `take` hands out as offsets."""
+    """Tables in `memory` (bus address = `bus` + offset); `take` hands out the offset of a page."""
 
     def __init__(self, memory, bus, take):
         self.memory, self.bus, self.take = memory, bus, take
@@ -180,7 +185,8 @@ class Host:
         c = self.client
         bus = self.BUS + self.IMAGE if bus is None else bus
         self.put(self.IMAGE, image)
-        for offset, value in ((C.NE1_REG_BOOT_IMG_LO, bus & 0xffffffff), (C.NE1_REG_BOOT_IMG_HI, bus >> 32),
+        for offset, value in ((C.NE1_REG_BOOT_IMG_LO, bus & 0xffffffff),
+                              (C.NE1_REG_BOOT_IMG_HI, bus >> 32),
                               (C.NE1_REG_BOOT_IMG_SIZE, len(image) if size is None else size),
                               (C.NE1_REG_FW_PGD_LO, self.BUS + self.tables.root & 0xffffffff),
                               (C.NE1_REG_FW_PGD_HI, self.BUS + self.tables.root >> 32),
@@ -198,7 +204,8 @@ class Host:
     def boot_result(self, image, **kwargs):
         """State and error once the boot ROM has decided."""
         self.start(image, **kwargs)
-        return self.wait_state(C.NE1_BOOT_STATE_STARTED, C.NE1_BOOT_STATE_READY, C.NE1_BOOT_STATE_FAILED,
+        return self.wait_state(C.NE1_BOOT_STATE_STARTED, C.NE1_BOOT_STATE_READY,
+                               C.NE1_BOOT_STATE_FAILED,
                                C.NE1_BOOT_STATE_PANIC)
 
     def reset(self):

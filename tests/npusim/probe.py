@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A firmware that does single loads and stores for the host, so that a test can act as the management core."""
+"""A firmware that does loads and stores for the host: a test can act as the management core."""
 import struct
 
 from ne1 import C, Host, PageTables, TEST_SIGNER, pack_image
@@ -98,7 +98,8 @@ class Probe(Host):
         self.number = 0
         self.put(self.SHARED, bytes(64))
         self.start(pack_image(assemble(SOURCE)))
-        assert self.wait_state(C.NE1_BOOT_STATE_READY, C.NE1_BOOT_STATE_FAILED) == (C.NE1_BOOT_STATE_READY, 0)
+        assert self.wait_state(C.NE1_BOOT_STATE_READY,
+                               C.NE1_BOOT_STATE_FAILED) == (C.NE1_BOOT_STATE_READY, 0)
         assert self.vectors[1].wait() == 1
 
     def word(self, index):
@@ -154,20 +155,23 @@ def header(opcode, flags=0, wait=NONE, signal=NONE):
 
 
 def dma(opcode, base, offset, sram, row_bytes, rows=1, dram_stride=0, sram_stride=0, **sync):
-    return header(opcode, **sync) + struct.pack("<QIIQIIHBBB3xi12x", offset, 0, row_bytes, dram_stride or row_bytes,
-                                                sram, sram_stride or row_bytes, rows, base, NONE, NONE, 0)
+    return header(opcode, **sync) + struct.pack("<QIIQIIHBBB3xi12x", offset, 0, row_bytes,
+                                                dram_stride or row_bytes,
+                                                sram, sram_stride or row_bytes, rows, base, NONE,
+                                                NONE, 0)
 
 
 def mm(a, b, c, m, k, n):
     """fp32 times fp32, B plain."""
-    return header(C.NE1_OP_MM) + struct.pack("<IIIIIIHHIBBBB20x", a, 4 * k, b, 4 * n, c, 4 * n, m, k, n, 0, 0, 0, 0)
+    return header(C.NE1_OP_MM) + struct.pack("<IIIIIIHHIBBBB20x", a, 4 * k, b, 4 * n, c, 4 * n, m,
+                                             k, n, 0, 0, 0, 0)
 
 
 END = header(C.NE1_OP_END) + bytes(56)
 
 
 class CoreJob:
-    """One job on core 0 in ASID 1: VA 0 stream, VA 0x100000 parameters, VA 0x200000 data (1 MiB each)."""
+    """One job on core 0 in ASID 1: stream at VA 0, a page of parameters, 1 MiB of data."""
     STREAM, PARAMS, DATA = 0x300000, 0x500000, 0x600000		# in guest memory
     VA_PARAMS, VA_DATA = 0x400000, 0x500000
 

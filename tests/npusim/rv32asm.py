@@ -15,11 +15,13 @@ def assemble(source, origin=0x10000000, march="rv32imc_zicsr"):
             return os.path.join(folder, name)
         with open(path("t.S"), "w", encoding="utf-8") as file:
             file.write(".globl _start\n.text\n.option norelax\n" + source + "\n")
-        subprocess.run([CROSS + "gcc", f"-march={march}", "-mabi=ilp32", "-nostdlib", "-static", "-c",
+        subprocess.run([CROSS + "gcc", f"-march={march}", "-mabi=ilp32", "-nostdlib", "-static",
+                        "-c",
                         "-o", path("t.o"), path("t.S")], check=True)
         subprocess.run([CROSS + "ld", "-m", "elf32lriscv", f"-Ttext={origin:#x}", "-o",
                         path("t.elf"), path("t.o")], check=True, stderr=subprocess.DEVNULL)
-        subprocess.run([CROSS + "objcopy", "-O", "binary", path("t.elf"), path("t.bin")], check=True)
+        subprocess.run([CROSS + "objcopy", "-O", "binary", path("t.elf"), path("t.bin")],
+                       check=True)
         with open(path("t.bin"), "rb") as file:
             data = file.read()
     return data + bytes(-len(data) % 4)

@@ -9,7 +9,7 @@ class Skip(Exception):
 
 
 def main(module):
-    """Every function named test_* of the module in the order of its file; its docstring is its name.
+    """Every function test_* of the module, in the order of the file; its docstring is its name.
     Arguments select by substring.
     """
     tests = [f for name, f in vars(sys.modules[module]).items() if name.startswith("test_")]

@@ -62,10 +62,12 @@ def test_payload_off_the_end():
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
         key.write(TEST_SIGNER.public.hex())
         key.flush()
-        with serving("--key", key.name) as server, Client(server.path) as client, Host(client) as host:
+        with serving("--key", key.name) as server, Client(server.path) as client, \
+                Host(client) as host:
             image = pack_image(PAYLOAD)
             host.put(host.SIZE - 600, image[:600])
-            assert host.boot_result(image, bus=host.BUS + host.SIZE - 600) == (FAILED, C.NE1_BOOT_ERR_DMA)
+            assert host.boot_result(image, bus=host.BUS + host.SIZE - 600) == (FAILED,
+                                                                               C.NE1_BOOT_ERR_DMA)
 
 
 def test_magic_and_header():
@@ -82,7 +84,8 @@ def test_magic_and_header():
         ("load wraps", pack_image(PAYLOAD, load_addr=0xfffffffc), FAILED, header),
         ("entry odd", pack_image(PAYLOAD, entry=TCM + 1), FAILED, header),
         ("entry behind payload", pack_image(PAYLOAD, entry=TCM + 256), FAILED, header),
-        ("entry before payload", pack_image(PAYLOAD, load_addr=TCM + 64, entry=TCM), FAILED, header),
+        ("entry before payload", pack_image(PAYLOAD, load_addr=TCM + 64, entry=TCM), FAILED,
+         header),
         ("entry outside TCM", pack_image(PAYLOAD, entry=0), FAILED, header),
         ("reserved0", pack_image(PAYLOAD, reserved0=b"\1" + bytes(23)), FAILED, header),
         ("reserved1", pack_image(PAYLOAD, reserved1=bytes(255) + b"\1"), FAILED, header),
@@ -102,7 +105,8 @@ def test_sizes():
         ("payload size huge", pack_image(PAYLOAD, payload_size=0xfffffffc), FAILED, size),
         ("payload beyond TCM", pack_image(LOOP + bytes(TCM_SIZE)), FAILED, size),
         ("payload beyond TCM, loaded high",
-         pack_image(PAYLOAD, load_addr=TCM + TCM_SIZE - 128, entry=TCM + TCM_SIZE - 128), FAILED, size),
+         pack_image(PAYLOAD, load_addr=TCM + TCM_SIZE - 128, entry=TCM + TCM_SIZE - 128), FAILED,
+         size),
         ("memory below payload", pack_image(PAYLOAD, memory_size=252), FAILED, size),
         ("memory beyond TCM", pack_image(PAYLOAD, memory_size=TCM_SIZE + 4), FAILED, size),
         ("trailing bytes are no error", image + bytes(100), STARTED, 0),
@@ -119,12 +123,14 @@ def test_trust():
         ("hash bit", flipped(image, 96), FAILED, C.NE1_BOOT_ERR_HASH),
         ("key id bit", flipped(image, 160), FAILED, C.NE1_BOOT_ERR_KEY),
         ("another's key", pack_image(PAYLOAD, signer=other), FAILED, C.NE1_BOOT_ERR_KEY),
-        ("another's signature", pack_image(PAYLOAD, signer=other, key_id=image[160:168]), FAILED, signature),
+        ("another's signature", pack_image(PAYLOAD, signer=other, key_id=image[160:168]), FAILED,
+         signature),
         ("no signature", pack_image(PAYLOAD, signature=bytes(64)), FAILED, signature),
         ("signature bit", flipped(image, 192), FAILED, signature),
         ("build text bit", flipped(image, 44), FAILED, signature),
         ("security version bit", flipped(image, 32), FAILED, signature),
-        ("hash of another payload", pack_image(PAYLOAD, sha512=bytes(64)), FAILED, C.NE1_BOOT_ERR_HASH),
+        ("hash of another payload", pack_image(PAYLOAD, sha512=bytes(64)), FAILED,
+         C.NE1_BOOT_ERR_HASH),
     ]
     expect(cases)
 

@@ -61,7 +61,8 @@ def test_window_faults():
         address = probe.window(0x40000000)
         assert probe.trap(LOAD_FAULT, probe.load, address) == address
         assert probe.vectors[2].wait() == 1
-        first = {"asid": 0, "write": 0, "unit": MCU, "code": C.NE1_MMU_NOT_PRESENT, "va": 0x40000000}
+        first = {"asid": 0, "write": 0, "unit": MCU, "code": C.NE1_MMU_NOT_PRESENT,
+                 "va": 0x40000000}
         assert fault_of(client) == first
         assert probe.trap(STORE_FAULT, probe.store, address + 0x1000, 1) == address + 0x1000
         assert fault_of(client) == first and probe.vectors[2].wait(0) == 0
@@ -87,8 +88,10 @@ def test_page_tables():
         probe.store(probe.window(0x101ffffc), 3)
         assert probe.get(0x5ffffc, "<I")[0] == 3
         assert probe.load(probe.window(0x20000000)) == 1
-        cases = ((probe.store, 0x20000000, C.NE1_MMU_READ_ONLY), (probe.load, 0x20001000, C.NE1_MMU_BUS),
-                 (probe.load, 0x20002000, C.NE1_MMU_NOT_PRESENT), (probe.load, 0x30000000, C.NE1_MMU_NOT_PRESENT),
+        cases = ((probe.store, 0x20000000, C.NE1_MMU_READ_ONLY),
+                 (probe.load, 0x20001000, C.NE1_MMU_BUS),
+                 (probe.load, 0x20002000, C.NE1_MMU_NOT_PRESENT),
+                 (probe.load, 0x30000000, C.NE1_MMU_NOT_PRESENT),
                  (probe.load, 0x10200000, C.NE1_MMU_NOT_PRESENT))
         for access, va, code in cases:
             args = (1,) if access == probe.store else ()
@@ -110,7 +113,7 @@ def test_readonly_map():
 
 
 def test_translation_cache():
-    """translations stay cached until TLB_INV or AS_CTRL; absent ones are not cached; unmaps always count"""
+    """translations are cached until TLB_INV or AS_CTRL, absent ones are not; unmaps always count"""
     with probing() as probe:
         client, bus, va = probe.client, probe.BUS, 0x20000000
         for i, at in enumerate((0x400000, 0x401000)):
@@ -141,7 +144,8 @@ def test_address_map():
             assert probe.trap(STORE_FAULT, probe.store, address, 0) == address
         probe.trap(LOAD_FAULT, probe.load, C.NE1_MC_CTRL, 2)
         probe.trap(STORE_FAULT, probe.store, C.NE1_MC_CTRL, 0, 1)
-        probe.trap(LOAD_FAULT, probe.load, C.NE1_MC_CORE0 + 0x100 * probe.client.reg(C.NE1_REG_CAP_CORES))
+        cores = probe.client.reg(C.NE1_REG_CAP_CORES)
+        probe.trap(LOAD_FAULT, probe.load, C.NE1_MC_CORE0 + 0x100 * cores)
         assert probe.load(0x10000000) == 0x80000437		# lui s0, 0x80000
         assert probe.load(C.NE1_MC_CTRL + 0x100) == 0
         assert probe.load(C.NE1_MC_CAP_CORES) == probe.client.reg(C.NE1_REG_CAP_CORES)
@@ -165,7 +169,8 @@ def test_doorbells():
         probe.client.set_reg(C.NE1_DOORBELL_BASE + 4, 1)	# not a doorbell
         if queues < 64:
             probe.client.set_reg(doorbell(queues), 1)
-        assert (probe.load(C.NE1_MC_DB_PENDING_LO), probe.load(C.NE1_MC_DB_PENDING_HI)) == (0b100001, 0)
+        assert (probe.load(C.NE1_MC_DB_PENDING_LO),
+                probe.load(C.NE1_MC_DB_PENDING_HI)) == (0b100001, 0)
 
 
 def test_host_interrupts():
@@ -303,7 +308,8 @@ def test_core_mmu_fault():
         assert probe.load64(C.NE1_MC_CORE0 + C.NE1_MC_CORE_FAULT_VA_LO) == va
         assert job.reg(C.NE1_MC_CORE_FAULT_CMD) == 1
         assert probe.vectors[2].wait() == 1
-        assert fault_of(probe.client) == {"asid": 1, "write": 1, "unit": ST, "code": C.NE1_MMU_NOT_PRESENT, "va": va}
+        assert fault_of(probe.client) == {"asid": 1, "write": 1, "unit": ST,
+                                          "code": C.NE1_MMU_NOT_PRESENT, "va": va}
         assert probe.client.reg(C.NE1_REG_MMU_FAULT) == job.reg(C.NE1_MC_CORE_FAULT_INFO) | 1
 
 
@@ -326,14 +332,16 @@ def test_core_stop():
         assert job.state() == C.NE1_CORE_RUNNING
         job.control(C.NE1_CORE_STOP)
         wait_until(lambda: job.state() != C.NE1_CORE_RUNNING, 5)
-        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT, C.NE1_FAULT_STOPPED)
+        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT,
+                                                                    C.NE1_FAULT_STOPPED)
 
 
 def test_core_stop_at_once():
     """START and STOP back to back, 30 times: the job always ends STOPPED"""
     with probing() as probe:
         job = CoreJob(probe, MANY + [END])
-        # The probe's code for both stores in one go, so that STOP meets the core's thread on its way.
+        # The probe's code for both stores in one go, so that STOP meets the core's thread on its
+        # way.
         for i, word in enumerate((0x20002337,	# lui t1, 0x20002
                                   0x00100393,	# li t2, 1
                                   0x00732023,	# sw t2, 0(t1)
@@ -346,7 +354,8 @@ def test_core_stop_at_once():
         for _ in range(30):
             probe.request(JUMP, 0x10030000)
             wait_until(lambda: job.state() != C.NE1_CORE_RUNNING, 5)
-            assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT, C.NE1_FAULT_STOPPED)
+            assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT,
+                                                                        C.NE1_FAULT_STOPPED)
 
 
 def probe_done():
@@ -357,7 +366,8 @@ def probe_done():
 
 def jump(at, to):
     v = to - at & 0x1fffff
-    return 0x6f | (v >> 12 & 0xff) << 12 | (v >> 11 & 1) << 20 | (v >> 1 & 0x3ff) << 21 | (v >> 20) << 31
+    low, high = v >> 1 & 0x3ff, v >> 12 & 0xff
+    return 0x6f | high << 12 | (v >> 11 & 1) << 20 | low << 21 | v >> 20 << 31
 
 
 def test_core_yield():
@@ -373,7 +383,8 @@ def test_core_yield():
         assert probe.memory.map[job.DATA + 0x1000:job.DATA + 0x1100] == bytes(range(256))
         assert job.run()[0] == C.NE1_CORE_YIELDED
         job.control(C.NE1_CORE_STOP)
-        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT, C.NE1_FAULT_STOPPED)
+        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT,
+                                                                    C.NE1_FAULT_STOPPED)
 
 
 def test_socket_never_waits():
@@ -405,7 +416,8 @@ def test_unmap_under_job():
         assert job.state() == C.NE1_CORE_RUNNING
         probe.client.dma_unmap(probe.BUS + job.DATA, 0x100000)
         wait_until(lambda: job.state() != C.NE1_CORE_RUNNING)
-        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT, C.NE1_FAULT_MMU)
+        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT,
+                                                                    C.NE1_FAULT_MMU)
         assert fault_of(probe.client)["code"] == C.NE1_MMU_BUS
         assert fault_of(probe.client)["unit"] == LD
 
@@ -446,7 +458,8 @@ def test_trace():
         with probing("--trace", file.name) as probe:
             assert CoreJob(probe, [END]).run()[0] == C.NE1_CORE_DONE
         lines = file.read().splitlines()
-    assert any("boot state=2" in line for line in lines) and any("core0 ctrl=0x1" in line for line in lines)
+    assert any("boot state=2" in line for line in lines)
+    assert any("core0 ctrl=0x1" in line for line in lines)
     assert all(int(line.split()[0]) >= 0 for line in lines)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""vfio-user as npusim speaks it: framing, negotiation, regions, interrupts, memory, hostile clients."""
+"""vfio-user as npusim speaks it: framing, regions, interrupts, memory, hostile clients."""
 import errno
 import json
 import os
@@ -10,7 +10,8 @@ import struct
 import tap
 import vfio
 from ne1 import C, Host, doorbell, pack_image
-from vfio import (BAR0, BAR1, CONFIG, DATA_BOOL, DATA_EVENTFD, DATA_NONE, MSI, MSIX, TRIGGER, Client, Closed,
+from vfio import (BAR0, BAR1, CONFIG, DATA_BOOL, DATA_EVENTFD, DATA_NONE, MSI, MSIX, TRIGGER,
+                  Client, Closed,
                   Eventfd, Memory, refused, serving, wait_until)
 
 MB = 1 << 20
@@ -33,7 +34,8 @@ def test_version():
         assert version == (0, 0)
         assert len(rep) <= len(text) and rep.endswith(b"\0")
         caps = json.loads(rep[:-1])["capabilities"]
-        assert caps["max_data_xfer_size"] == MB and caps["pgsizes"] == 4096 and caps["write_multiple"] is True
+        assert caps["max_data_xfer_size"] == MB and caps["pgsizes"] == 4096
+        assert caps["write_multiple"] is True
 
 
 def test_version_short():
@@ -64,7 +66,8 @@ def test_pipelining():
         asked = []
         for i in range(100):
             offset = (C.NE1_REG_ID, C.NE1_REG_VERSION)[i % 2]
-            asked.append((client.send(vfio.REGION_READ, struct.pack("<QII", offset, BAR0, 4)), offset))
+            asked.append((client.send(vfio.REGION_READ, struct.pack("<QII", offset, BAR0, 4)),
+                          offset))
         want = {C.NE1_REG_ID: C.NE1_ID_MAGIC, C.NE1_REG_VERSION: 0x10000}
         for ident, offset in asked:
             rep = client.reply(ident, vfio.REGION_READ)
@@ -117,7 +120,8 @@ def test_short_payloads():
     """every command with too short a payload gets EINVAL"""
     with serving() as server, Client(server.path) as client:
         needs = {vfio.DMA_MAP: 32, vfio.DMA_UNMAP: 24, vfio.GET_INFO: 4, vfio.GET_REGION_INFO: 32,
-                 vfio.GET_IRQ_INFO: 16, vfio.SET_IRQS: 20, vfio.REGION_READ: 16, vfio.REGION_WRITE: 16,
+                 vfio.GET_IRQ_INFO: 16, vfio.SET_IRQS: 20, vfio.REGION_READ: 16,
+                 vfio.REGION_WRITE: 16,
                  vfio.WRITE_MULTI: 8}
         for command, need in needs.items():
             for length in {0, 3, need - 1}:
@@ -154,11 +158,13 @@ def test_random_messages():
 def random_message(rng, client, memory):
     command = rng.choice([1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, rng.randrange(65536)])
     small = [0, 1, 2, 3, 4, 7, 8, 9, 16, 32, 0x24, 0x21, 4096]
-    words = [rng.choice(small + [rng.getrandbits(32), 0xffffffff]) for _ in range(rng.randrange(14))]
+    words = [rng.choice(small + [rng.getrandbits(32),
+                                 0xffffffff]) for _ in range(rng.randrange(14))]
     fds = [memory.fd] * rng.choice([0, 0, 0, 1, 1, 2, 16])
     size = None if rng.random() < 0.97 else rng.getrandbits(rng.choice([5, 32]))
     payload = struct.pack(f"<{len(words)}I", *words)
-    # Posted, since a refused request would otherwise fill the socket with replies that nobody reads.
+    # Posted, since a refused request would otherwise fill the socket with replies that nobody
+    # reads.
     client.send(command, payload, fds, flags=vfio.NO_REPLY if rng.random() < 0.9 else 0, size=size)
 
 
@@ -234,12 +240,14 @@ def test_region_bounds():
     """accesses outside a region are refused"""
     with serving() as server, Client(server.path) as client:
         size = C.NE1_BAR_SIZE
-        for region, offset, count in ((BAR0, size, 4), (BAR0, size - 2, 4), (BAR0, 0, 0), (2, 0, 4), (9, 0, 4),
+        for region, offset, count in ((BAR0, size, 4), (BAR0, size - 2, 4), (BAR0, 0, 0),
+                                      (2, 0, 4), (9, 0, 4),
                                       (BAR0, 0, 2 * MB), (BAR0, 2 ** 64 - 4, 8), (CONFIG, 4096, 1)):
             payload = struct.pack("<QII", offset, region, count)
             refused(errno.EINVAL, client.call, vfio.REGION_READ, payload)
             refused(errno.EINVAL, client.call, vfio.REGION_WRITE, payload + bytes(min(count, 16)))
-        refused(errno.EINVAL, client.call, vfio.REGION_WRITE, struct.pack("<QII", 0, CONFIG, 64) + bytes(63))
+        refused(errno.EINVAL, client.call, vfio.REGION_WRITE,
+                struct.pack("<QII", 0, CONFIG, 64) + bytes(63))
         assert client.read(BAR0, size - 4, 4) == bytes(4)
 
 
@@ -247,9 +255,11 @@ def test_write_multi():
     """WRITE_MULTI writes in order and says how many; bad counts are refused"""
     def entries(*writes):
         return struct.pack("<Q", len(writes)) + b"".join(
-            struct.pack("<QII", offset, BAR0, 4) + struct.pack("<Q", value) for offset, value in writes)
+            struct.pack("<QII", offset, BAR0, 4) + struct.pack("<Q", value) for offset,
+            value in writes)
     with serving() as server, Client(server.path) as client:
-        rep = client.call(vfio.WRITE_MULTI, entries(*((C.NE1_REG_FW_PGD_LO, i) for i in range(200))))
+        rep = client.call(vfio.WRITE_MULTI, entries(*((C.NE1_REG_FW_PGD_LO,
+                                                       i) for i in range(200))))
         assert struct.unpack("<Q", rep)[0] == 200
         assert client.reg(C.NE1_REG_FW_PGD_LO) == 199
         refused(errno.EINVAL, client.call, vfio.WRITE_MULTI, struct.pack("<Q", 3) + bytes(48))
@@ -323,7 +333,7 @@ def test_irq_gap():
     with serving() as server, Client(server.path) as client:
         events = [Eventfd() for _ in range(4)]
         client.set_irqs(MSIX, TRIGGER | DATA_EVENTFD, 0, 4, [e.fd for e in events])
-        client.set_irqs(MSIX, TRIGGER | DATA_NONE, 0, 0)	# disable all, as QEMU does to add one
+        client.set_irqs(MSIX, TRIGGER | DATA_NONE, 0, 0)	# as QEMU does to add one
         client.set_irqs(MSIX, TRIGGER | DATA_NONE, 2, 1)
         assert client.read(BAR1, 0x800, 8) == b"\x04" + bytes(7)
         client.set_irqs(MSIX, TRIGGER | DATA_EVENTFD, 0, 2, [e.fd for e in events[:2]])
@@ -338,9 +348,11 @@ def test_irq_bad():
     with serving() as server, Client(server.path) as client:
         fd = Eventfd().fd
         bad = ((9, TRIGGER | DATA_NONE, 0, 0, ()), (MSIX, TRIGGER | DATA_EVENTFD, 0, 5, ()),
-               (MSIX, TRIGGER | DATA_EVENTFD, 4, 1, (fd,)), (MSIX, TRIGGER | DATA_EVENTFD, 0xffffffff, 2, ()),
+               (MSIX, TRIGGER | DATA_EVENTFD, 4, 1, (fd,)),
+               (MSIX, TRIGGER | DATA_EVENTFD, 0xffffffff, 2, ()),
                (MSIX, TRIGGER | DATA_EVENTFD, 0, 2, (fd,)), (MSIX, 0x08 | DATA_NONE, 0, 1, ()),
-               (MSIX, TRIGGER, 0, 1, ()), (MSIX, TRIGGER | 3, 0, 1, ()), (MSIX, TRIGGER | DATA_BOOL, 0, 4, ()),
+               (MSIX, TRIGGER, 0, 1, ()), (MSIX, TRIGGER | 3, 0, 1, ()),
+               (MSIX, TRIGGER | DATA_BOOL, 0, 4, ()),
                (0, TRIGGER | DATA_EVENTFD, 0, 1, (fd,)))
         for index, flags, start, count, fds in bad:
             refused(errno.EINVAL, client.set_irqs, index, flags, start, count, fds)
@@ -362,7 +374,8 @@ def test_fd_hygiene():
         memory.close()
 
 
-# Memory.  Whether the device reaches an address is seen by booting from it: a page of zeroes is a bad
+# Memory.  Whether the device reaches an address is seen by booting from it: a page of zeroes is a
+# bad
 # magic, no memory is a DMA error.
 
 def reaches(client, bus):
@@ -387,7 +400,8 @@ def test_dma_map():
         client.dma_map(0x20000, 0x10000)			# ROM: no descriptor
         client.dma_map(0x40000, 0x10000, memory.fd, 0x10000, flags=1)
         client.dma_map(2 ** 64 - 0x1000, 0x1000, memory.fd)
-        assert [reaches(client, a) for a in (0x1000, 0x21000, 0x41000, 2 ** 64 - 0x1000, 0x60000)] == \
+        assert [reaches(client, a) for a in (0x1000, 0x21000, 0x41000, 2 ** 64 - 0x1000,
+                                             0x60000)] == \
             [True, False, True, True, False]
         assert not reaches(client, 0xff00)			# runs off the end
         client.dma_unmap(0, 0x10000)
@@ -416,7 +430,7 @@ def test_dma_bad():
 
 
 def test_dma_unmap_ranges():
-    """an unmap covers many maps, splits one it straddles, wraps at the top, and may cover nothing"""
+    """an unmap covers many maps, splits one, wraps at the top, and may cover nothing"""
     with serving() as server, Client(server.path) as client:
         memory = Memory(MB)
         for i in range(8):
@@ -425,13 +439,17 @@ def test_dma_unmap_ranges():
         client.dma_map(2 ** 64 - 0x1000, 0x1000, memory.fd)
         client.dma_unmap(0x5_0000_0000, 0x1000)
         client.dma_unmap(0x12000, 0x2000)			# the middle of map 1
-        assert [reaches(client, a) for a in (0x10000, 0x11000, 0x12000, 0x13000, 0x14000, 0x17000)] == \
+        assert [reaches(client, a) for a in (0x10000, 0x11000, 0x12000, 0x13000, 0x14000,
+                                             0x17000)] == \
             [True, True, False, False, True, True]
-        client.dma_unmap(0x24000, 0x30000)			# tail of 2, all of 3 and 4, head of 5
-        assert [reaches(client, a) for a in (0x20000, 0x24000, 0x30000, 0x40000, 0x50000, 0x54000, 0x60000)] == \
+        client.dma_unmap(0x24000, 0x30000)		# tail of 2, 3, 4, head of 5
+        assert [reaches(client, a) for a in (0x20000, 0x24000, 0x30000, 0x40000, 0x50000, 0x54000,
+                                             0x60000)] == \
             [True, False, False, False, False, True, True]
         client.dma_unmap(0xfef00000, 0xffffffff01100000)	# as QEMU sends it: wraps to 0
-        assert [reaches(client, a) for a in (0xfef00000, 2 ** 64 - 0x1000, 0x60000)] == [False, False, True]
+        assert [reaches(client, a) for a in (0xfef00000, 2 ** 64 - 0x1000, 0x60000)] == [False,
+                                                                                         False,
+                                                                                         True]
         client.dma_unmap(0, 0, flags=2)				# all
         assert not reaches(client, 0x60000)
         client.dma_map(0, 0x10000, memory.fd)
@@ -457,7 +475,8 @@ def test_truncated_memory():
 def booted(client):
     """A host whose firmware runs for ever: `j .`"""
     host = Host(client)
-    assert host.boot_result(pack_image(struct.pack("<I", 0x0000006f)))[0] == C.NE1_BOOT_STATE_STARTED
+    assert host.boot_result(pack_image(struct.pack("<I",
+                                                   0x0000006f)))[0] == C.NE1_BOOT_STATE_STARTED
     return host
 
 
@@ -479,7 +498,8 @@ def test_reset(tmp_key):
             reset_by(client, how)
             wait_until(lambda: client.reg(C.NE1_REG_RESET) == 0)
             assert host.boot_status() == (C.NE1_BOOT_STATE_RESET, 0), how
-            assert client.reg(C.NE1_REG_IRQ_ENABLE) == 0 and client.reg(C.NE1_REG_BOOT_IMG_SIZE) == 0
+            assert client.reg(C.NE1_REG_IRQ_ENABLE) == 0
+            assert client.reg(C.NE1_REG_BOOT_IMG_SIZE) == 0
             if how == "flr":
                 assert client.read(CONFIG, 4, 2) == b"\0\0"
                 assert client.read(CONFIG, EXP_DEVCTL + 1, 1)[0] & 0x80 == 0
@@ -531,7 +551,8 @@ def test_doorbell_storm(tmp_key):
 
 def test_options():
     """bad options end with a message that names them"""
-    for options in (["--mode", "slow"], ["--threads", "0"], ["--chip", "no-such-chip"], ["--key", "/dev/null"],
+    for options in (["--mode", "slow"], ["--threads", "0"], ["--chip", "no-such-chip"],
+                    ["--key", "/dev/null"],
                     ["--log", "loud"], ["stray"]):
         try:
             vfio.Server(*options).stop()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The management core's instructions, one by one, against values computed here from the RISC-V manual.
+"""The management core's instructions, one by one, against values computed from the RISC-V manual.
 
 Each test builds one program: cases that print results through OUT, run by rv32-run.
 """
@@ -13,7 +13,8 @@ import tap
 from rv32asm import assemble, available
 
 M32 = 0xffffffff
-CORNERS = [0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x0000ffff, 0xffff0000,
+CORNERS = [0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x0000ffff,
+           0xffff0000,
            0x12345678, 0xdeadbeef, 31, 32, 0xaaaaaaaa, 0x55555555]
 
 PROLOGUE = """
@@ -44,7 +45,8 @@ def run(body, march="rv32imc_zicsr"):
     with tempfile.NamedTemporaryFile(suffix=".bin") as file:
         file.write(assemble(PROLOGUE + body + EPILOGUE, march=march))
         file.flush()
-        out = subprocess.run([program, file.name], check=True, capture_output=True, text=True, timeout=120).stdout
+        out = subprocess.run([program, file.name], check=True, capture_output=True, text=True,
+                             timeout=120).stdout
     *words, end = out.split()
     return [int(w, 16) if w != "wfi" else w for w in words], end
 
@@ -53,8 +55,10 @@ def check(body, expected, end="exit", names=None, march="rv32imc_zicsr"):
     words, ended = run(body, march)
     for i, (got, want) in enumerate(zip(words, expected)):
         name = names[i] if names else f"result {i}"
-        assert got == want, f"{name}: got {got if isinstance(got, str) else hex(got)}, want {want:#x}"
-    assert len(words) == len(expected), f"{len(words)} results, want {len(expected)}: {words[len(expected):][:8]}"
+        shown = got if isinstance(got, str) else hex(got)
+        assert got == want, f"{name}: got {shown}, want {want:#x}"
+    surplus = words[len(expected):][:8]
+    assert len(words) == len(expected), f"{len(words)} results, want {len(expected)}: {surplus}"
     assert ended == end, f"ended by {ended}, want {end}"
 
 
@@ -83,9 +87,12 @@ def rem(a, b):
 
 REG_OPS = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "sll": lambda a, b: a << (b & 31),
-    "slt": lambda a, b: signed(a) < signed(b), "sltu": lambda a, b: a < b, "xor": lambda a, b: a ^ b,
-    "srl": lambda a, b: a >> (b & 31), "sra": lambda a, b: signed(a) >> (b & 31), "or": lambda a, b: a | b,
-    "and": lambda a, b: a & b, "mul": lambda a, b: a * b, "mulh": lambda a, b: signed(a) * signed(b) >> 32,
+    "slt": lambda a, b: signed(a) < signed(b), "sltu": lambda a, b: a < b, "xor": lambda a,
+    b: a ^ b,
+    "srl": lambda a, b: a >> (b & 31), "sra": lambda a, b: signed(a) >> (b & 31), "or": lambda a,
+    b: a | b,
+    "and": lambda a, b: a & b, "mul": lambda a, b: a * b, "mulh": lambda a,
+    b: signed(a) * signed(b) >> 32,
     "mulhsu": lambda a, b: signed(a) * b >> 32, "mulhu": lambda a, b: a * b >> 32, "div": div,
     "divu": lambda a, b: a // b if b else M32, "rem": rem, "remu": lambda a, b: a % b if b else a,
 }
@@ -146,8 +153,10 @@ def test_upper():
 
 
 BRANCHES = {
-    "beq": lambda a, b: a == b, "bne": lambda a, b: a != b, "blt": lambda a, b: signed(a) < signed(b),
-    "bge": lambda a, b: signed(a) >= signed(b), "bltu": lambda a, b: a < b, "bgeu": lambda a, b: a >= b,
+    "beq": lambda a, b: a == b, "bne": lambda a, b: a != b, "blt": lambda a,
+    b: signed(a) < signed(b),
+    "bge": lambda a, b: signed(a) >= signed(b), "bltu": lambda a, b: a < b, "bgeu": lambda a,
+    b: a >= b,
 }
 
 
@@ -157,7 +166,8 @@ def test_branches():
     for op, holds in BRANCHES.items():
         for a in CORNERS[:10]:
             for b in CORNERS[:10]:
-                body += [f"li a0, {a:#x}", f"li a1, {b:#x}", "li t0, 1", f"{op} a0, a1, 1f", "li t0, 0",
+                body += [f"li a0, {a:#x}", f"li a1, {b:#x}", "li t0, 1", f"{op} a0, a1, 1f",
+                         "li t0, 0",
                          "1:	sw t0, 0(s11)"]
                 want.append(int(holds(a, b)))
                 names.append(f"{op} {a:#x}, {b:#x}")
@@ -206,7 +216,8 @@ def test_loads_stores():
     data = 0x80ff7f01
     body = ["la a0, buffer", "li t0, 0x80ff7f01", "sw t0, 0(a0)"]
     want, names = [], []
-    for op, size, sign in (("lb", 1, True), ("lbu", 1, False), ("lh", 2, True), ("lhu", 2, False), ("lw", 4, True)):
+    for op, size, sign in (("lb", 1, True), ("lbu", 1, False), ("lh", 2, True), ("lhu", 2, False),
+                           ("lw", 4, True)):
         for at in range(0, 4, size):
             body += [f"{op} t1, {at}(a0)", "sw t1, 0(s11)"]
             raw = data >> 8 * at & ((1 << 8 * size) - 1)
@@ -223,7 +234,8 @@ def test_loads_stores():
             names.append(f"{op} {at}")
     body += ["addi a1, a0, 2044", "li t0, 77", "sw t0, -2044(a1)", "lw t1, 0(a0)", "sw t1, 0(s11)",
              "addi a1, a0, -2044", "lw t1, 2044(a1)", "sw t1, 0(s11)",
-             "lw t1, 0(s11)", "sw t1, 0(s11)", "lb t1, 0(s11)", "sw t1, 0(s11)", "lhu t1, 0(s11)", "sw t1, 0(s11)",
+             "lw t1, 0(s11)", "sw t1, 0(s11)", "lb t1, 0(s11)", "sw t1, 0(s11)", "lhu t1, 0(s11)",
+             "sw t1, 0(s11)",
              "j end", ".balign 4", "buffer: .word 0", "end:"]
     want += [77, 77, 0xfeedc0de, 0xffffffde, 0xc0de]
     check("\n".join(body), want, names=names + ["offset"] * 5)
@@ -326,8 +338,10 @@ def test_compressed():
 	out s5
 """
     sp = 0x10020000
-    want = [sp + 1020, sp + 4, 0x12345678, 0x12345678, (5 - 32) & M32, 4, 0, -32 & M32, 31, 0x1000, 0xfffe0000,
-            sp - 512, sp - 16, 0x08000001, M32, 0x1234f0, 93, 93 ^ 7, (93 ^ 7) | 7, 7, 0x80000002, 0,
+    want = [sp + 1020, sp + 4, 0x12345678, 0x12345678, (5 - 32) & M32, 4, 0, -32 & M32, 31, 0x1000,
+            0xfffe0000,
+            sp - 512, sp - 16, 0x08000001, M32, 0x1234f0, 93, 93 ^ 7, (93 ^ 7) | 7, 7, 0x80000002,
+            0,
             0x12345678, 7, 0, 0x12345678, 0x1234567f]
     check(body, want)
 
@@ -436,13 +450,15 @@ def test_csr_access():
 	csrr t2, mstatus
 	sw t2, 0(s11)
 """
-    check(body, [0xf0f0f0f0, 0xf0fff0ff, 0xf000f000, 0x00ff00ff, 0x00ff00ff, 21, 31, 0, 0, 0, 0x40001104,
+    check(body, [0xf0f0f0f0, 0xf0fff0ff, 0xf000f000, 0x00ff00ff, 0x00ff00ff, 21, 31, 0, 0, 0,
+                 0x40001104,
                  0x40001104, 0xfffffffc, 0xfffffffe, 0x800, 0, 0x1880])
 
 
 def test_csr_illegal():
     """writes to read-only CSRs and CSRs that are not there are illegal, and change no register"""
-    accesses = ["csrw mhartid, t3", "csrrs t4, mvendorid, t3", "csrrsi t4, mhartid, 1", "csrr t4, 0xc00",
+    accesses = ["csrw mhartid, t3", "csrrs t4, mvendorid, t3", "csrrsi t4, mhartid, 1",
+                "csrr t4, 0xc00",
                 "csrr t4, 0x180", "csrr t4, 0x7c0", "csrrw t4, 0x306, t3", "csrr t4, 0x3a0"]
     body, want = ["la t0, handler", "csrw mtvec, t0", "li t3, 1", "li t4, 0x5a"], []
     for access in accesses:
@@ -485,23 +501,28 @@ def test_counters():
 
 
 def trap_body(causes):
-    """Snippets that trap, and a handler that prints mcause, mtval and mepc - start, then skips 4 bytes."""
+    """Snippets that trap, and a handler that prints mcause, mtval, mepc - start, and skips."""
     body = ["la t0, handler", "csrw mtvec, t0"]
     for snippet in causes:
         setup, _, insn = snippet.rpartition(";")
-        body += [*setup.split(";"), ".option norvc", ".balign 4", "la s2, 1f", f"1:	{insn}", ".option rvc"]
+        body += [*setup.split(";"), ".option norvc", ".balign 4", "la s2, 1f", f"1: {insn}",
+                 ".option rvc"]
     body += ["j end", ".balign 4",
              "handler: csrr t1, mcause", "sw t1, 0(s11)", "csrr t1, mtval", "sw t1, 0(s11)",
-             "csrr t1, mepc", "sub t2, t1, s2", "sw t2, 0(s11)", "addi t1, t1, 4", "csrw mepc, t1", "mret", "end:"]
+             "csrr t1, mepc", "sub t2, t1, s2", "sw t2, 0(s11)", "addi t1, t1, 4", "csrw mepc, t1",
+             "mret", "end:"]
     return "\n".join(body)
 
 
 def test_traps():
     """cause, value and pc of misaligned and faulting accesses, ecall, ebreak"""
-    cases = [("li a0, 0x10000001;lh t3, 0(a0)", 4, 0x10000001), ("li a0, 0x10000002;lw t3, 0(a0)", 4, 0x10000002),
-             ("li a0, 0x10010001;sh t3, 0(a0)", 6, 0x10010001), ("li a0, 0x10010003;sw t3, 0(a0)", 6, 0x10010003),
+    cases = [("li a0, 0x10000001;lh t3, 0(a0)", 4, 0x10000001),
+             ("li a0, 0x10000002;lw t3, 0(a0)", 4, 0x10000002),
+             ("li a0, 0x10010001;sh t3, 0(a0)", 6, 0x10010001),
+             ("li a0, 0x10010003;sw t3, 0(a0)", 6, 0x10010003),
              ("li a0, 0;lw t3, 0(a0)", 5, 0), ("li a0, 0x10040000;lb t3, 0(a0)", 5, 0x10040000),
-             ("li a0, 0x0ffffffc;lw t3, 0(a0)", 5, 0x0ffffffc), ("li a0, 0x30000000;sw t3, 0(a0)", 7, 0x30000000),
+             ("li a0, 0x0ffffffc;lw t3, 0(a0)", 5, 0x0ffffffc),
+             ("li a0, 0x30000000;sw t3, 0(a0)", 7, 0x30000000),
              ("li a0, 0x10040000;sb t3, 0(a0)", 7, 0x10040000), ("ecall", 11, 0)]
     want = [v for _, cause, tval in cases for v in (cause, tval, 0)]
     check(trap_body([code for code, _, _ in cases]), want)
@@ -541,7 +562,7 @@ end:
 
 
 def test_fetch_faults():
-    """jumps outside TCM, and a 32-bit instruction across its end: cause 1, mtval the missing byte"""
+    """jumps outside TCM, a 32-bit instruction across its end: cause 1, mtval the missing byte"""
     body = """
 	la t0, handler
 	csrw mtvec, t0
@@ -685,10 +706,12 @@ def test_double_faults():
                  "la t0, h\n csrw mtvec, t0\n jr x0\n .balign 4\nh: .2byte 0"):
         words, end = run(body)
         assert end == "double-fault" and words == [], (body, words, end)
-    nested = "la t0, h\n csrw mtvec, t0\n ecall\n .balign 4\nh: csrr t1, mepc\n la t0, g\n csrw mtvec, t0\n" \
+    nested = "la t0, h\n csrw mtvec, t0\n ecall\n .balign 4\n" \
+             "h: csrr t1, mepc\n la t0, g\n csrw mtvec, t0\n" \
              "ecall\n .balign 4\ng: csrr t1, mcause\n sw t1, 0(s11)\n"
     check(nested, [11])
-    again = "la t0, h\n csrw mtvec, t0\n li s3, 2\n1: la t2, 2f\n csrw mepc, t2\n ecall\n2: addi s3, s3, -1\n" \
+    again = "la t0, h\n csrw mtvec, t0\n li s3, 2\n" \
+            "1: la t2, 2f\n csrw mepc, t2\n ecall\n2: addi s3, s3, -1\n" \
             "bnez s3, 1b\n j e\n .balign 4\nh: la t2, 3f\n csrr t3, mepc\n csrw mepc, t2\n mret\n" \
             "3: sw s3, 0(s11)\n j 2b\ne:\n"
     check(again, [2, 1])
@@ -735,18 +758,21 @@ end:
 
 def test_fence():
     """fence in all forms does nothing visible"""
-    check("fence\n fence rw, w\n fence iorw, iorw\n fence.tso\n .4byte 0x100f\n .4byte 0x0330000f\n li t0, 9\n sw t0, 0(s11)\n", [9])
+    check("fence\n fence rw, w\n fence iorw, iorw\n fence.tso\n .4byte 0x100f\n .4byte 0x0330000f\n"
+          "li t0, 9\n sw t0, 0(s11)\n", [9])
 
 
 def test_reset_state():
     """at entry all integer registers are zero"""
     body = "".join(f"sw x{r}, 0(t0)\n" for r in range(1, 32) if r != 5)
-    source = "_start:\n li t0, 0x20000000\n" + body + "csrr t1, mstatus\n sw t1, 0(t0)\n sw x0, 4(t0)\n j .\n"
+    source = "_start:\n li t0, 0x20000000\n" + body
+    source += "csrr t1, mstatus\n sw t1, 0(t0)\n sw x0, 4(t0)\n j .\n"
     program = os.path.join(os.environ.get("O", "build"), "tests", "npusim", "rv32-run")
     with tempfile.NamedTemporaryFile(suffix=".bin") as file:
         file.write(assemble(source))
         file.flush()
-        out = subprocess.run([program, file.name], check=True, capture_output=True, text=True).stdout.split()
+        out = subprocess.run([program, file.name], check=True, capture_output=True,
+                             text=True).stdout.split()
     assert out == ["00000000"] * 30 + ["00001800", "exit"], out
 
 

@@ -180,7 +180,7 @@ class Server:
         for path in self.paths:
             argv += ["--socket", path]
         self.proc = subprocess.Popen(argv + list(options), stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: all(os.path.exists(p) for p in self.paths) or self.proc.poll() is not None)
+        wait_until(lambda: all(map(os.path.exists, self.paths)) or self.proc.poll() is not None)
         if self.proc.poll() is not None:
             raise RuntimeError(self.proc.stderr.read())
 
@@ -231,6 +231,7 @@ def refused(code, function, *args, **kwargs):
     try:
         function(*args, **kwargs)
     except Refused as error:
-        assert error.errno == code, f"errno {errno.errorcode.get(error.errno)}, not {errno.errorcode[code]}"
+        got = errno.errorcode.get(error.errno)
+        assert error.errno == code, f"errno {got}, not {errno.errorcode[code]}"
         return
     raise AssertionError("was not refused")
