@@ -75,6 +75,22 @@ static inline enum drm_gpu_sched_stat npuedge_sched_resume_no_hang(struct drm_sc
 #endif
 }
 
+/**
+ * npuedge_sched_fence_detach() - keep a fence that others hold from reaching our scheduler
+ * @fence: finished fence of a job that is being freed
+ *
+ * Newer kernels do not ask a signalled fence for the name of its timeline; older ones look it up in
+ * the scheduler, which may be gone by then.
+ */
+static inline void npuedge_sched_fence_detach(struct drm_sched_fence *fence)
+{
+#ifndef NPUEDGE_HAVE_FENCE_TIMELINE_NAME
+	static struct drm_gpu_scheduler ended = { .name = "npuedge" };
+
+	WRITE_ONCE(fence->sched, &ended);
+#endif
+}
+
 #ifndef NPUEDGE_HAVE_GPUVM_MAP_REQ
 struct drm_gpuvm_map_req {
 	struct drm_gpuva_op_map map;
@@ -98,6 +114,17 @@ static inline int npuedge_compat_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *pri
 #define NPUEDGE_COMPAT_FEATURES DRIVER_GEM_GPUVA
 #else
 #define NPUEDGE_COMPAT_FEATURES 0
+#endif
+
+#ifndef NPUEDGE_HAVE_SYSTEM_DFL_WQ
+#define system_dfl_wq system_unbound_wq
+#endif
+
+#ifndef NPUEDGE_HAVE_GEM_HUGE_MNT
+static inline int drm_gem_huge_mnt_create(struct drm_device *drm, const char *value)
+{
+	return 0;
+}
 #endif
 
 #ifndef NPUEDGE_HAVE_COPY_STRUCT_TO_USER

@@ -12,6 +12,7 @@
 
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
+#include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 
@@ -172,6 +173,11 @@ int npuedge_device_init(struct npuedge_device *edev)
 	if (ret)
 		return dev_err_probe(edev->dev, ret, "no DMA to 52 bits of address\n");
 	dma_set_max_seg_size(edev->dma_dev, UINT_MAX);
+
+	/* Buffers in huge pages get big leaves; without them they only cost more TLB entries. */
+	ret = drm_gem_huge_mnt_create(&edev->base, "within_size");
+	if (ret)
+		drm_dbg(&edev->base, "no huge pages for buffers (%d)\n", ret);
 
 	ret = npuedge_hw_init(edev);
 	if (ret)

@@ -193,6 +193,7 @@ static void npuedge_job_free(struct drm_sched_job *base)
 	 */
 	base->s_fence->parent = NULL;
 	dma_fence_put(parent);
+	npuedge_sched_fence_detach(base->s_fence);
 
 	drm_sched_job_cleanup(base);
 	npuedge_job_put(job);

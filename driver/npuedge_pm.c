@@ -6,8 +6,8 @@
  * first job after a pause pays two register writes.  Every job keeps the device awake from submit
  * to its end.
  *
- * System sleep takes the power away.  Running jobs may end before, the others stay in their
- * rings; on resume firmware is booted and gets all queues again.
+ * System sleep takes the power away.  Jobs in the rings may end before, the others wait in
+ * their schedulers; on resume firmware is booted and gets all queues again.
  */
 
 #include <linux/pm_runtime.h>

@@ -128,12 +128,30 @@ static void npuedge_queue_list(struct npuedge_queue *q)
 	mutex_unlock(&edev->queues.lock);
 }
 
-static void npuedge_queue_add_past(struct npuedge_queue *q)
+/* A counter that the management core stores in two halves, hardly ever while we look twice. */
+static u64 npuedge_queue_counter(const u64 *counter)
+{
+	u64 value = READ_ONCE(*counter), again;
+
+	while ((again = READ_ONCE(*counter)) != value)
+		value = again;
+	return value;
+}
+
+static void npuedge_queue_usage_locked(struct npuedge_queue *q, u64 *ns, u64 *cycles)
+{
+	*ns = q->past_ns + (q->hw ? npuedge_queue_counter(&q->hw->busy_ns) : 0);
+	*cycles = q->past_cycles + (q->hw ? npuedge_queue_counter(&q->hw->busy_cycles) : 0);
+}
+
+/* Forget what is shared with firmware, but not the time that it counted. */
+static void npuedge_queue_detach(struct npuedge_queue *q)
 {
 	lockdep_assert_held(&q->lock);
 
-	q->past_ns += READ_ONCE(q->hw->busy_ns);
-	q->past_cycles += READ_ONCE(q->hw->busy_cycles);
+	npuedge_queue_usage_locked(q, &q->past_ns, &q->past_cycles);
+	q->hw = NULL;
+	q->online = false;
 }
 
 /* Firmware does not know the queue any more: its index and shared memory are free. */
@@ -144,10 +162,7 @@ static void npuedge_queue_unlist(struct npuedge_queue *q)
 	lockdep_assert_held(&edev->reset.lock);
 
 	spin_lock_irq(&q->lock);
-	if (q->hw)
-		npuedge_queue_add_past(q);
-	q->hw = NULL;
-	q->online = false;
+	npuedge_queue_detach(q);
 	spin_unlock_irq(&q->lock);
 
 	mutex_lock(&edev->queues.lock);
@@ -276,7 +291,7 @@ static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
 	q->state.fault_va = result->va;
 	q->state.fault_cmd = result->cmd;
 	q->state.fault_info = result->info;
-	drm_dbg(&q->edev->base, "queue %u is guilty: reason %u job %llu fault %u command %u va %#llx\n",
+	drm_dbg(&q->edev->base, "queue %u is guilty: reason %u job %llu fault %u cmd %u va %#llx\n",
 		q->index, reason, q->state.fault_job, result->fault, result->cmd, result->va);
 }
 
@@ -301,13 +316,14 @@ static void npuedge_queue_process_locked(struct npuedge_queue *q)
 {
 	struct npuedge_job *job, *tmp;
 	struct ne1_job_result result;
-	u64 done;
+	u32 done;
 	int ret;
 
-	done = READ_ONCE(q->hw->done_seqno);
+	/* The management core stores 64 bits in two halves; each of them is whole. */
+	done = lower_32_bits(READ_ONCE(q->hw->done_seqno));
 	dma_rmb();
 	list_for_each_entry_safe(job, tmp, &q->inflight, node) {
-		if (job->desc.seqno > done)
+		if (npuedge_ring_passed(lower_32_bits(job->desc.seqno), done))
 			break;
 
 		result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
@@ -377,6 +393,25 @@ static int npuedge_queue_init(struct npuedge_queue *q)
 	return ret;
 }
 
+static int npuedge_queue_bring_up(struct npuedge_queue *q)
+{
+	struct npuedge_device *edev = q->edev;
+	int ret;
+
+	down_read(&edev->reset.lock);
+	ret = npuedge_queue_hw_create(q);
+	spin_lock_irq(&q->lock);
+	if (ret)
+		npuedge_queue_detach(q);
+	else
+		q->online = true;
+	spin_unlock_irq(&q->lock);
+	if (!ret)
+		npuedge_queue_list(q);
+	up_read(&edev->reset.lock);
+	return ret;
+}
+
 /* Take an index and make firmware and driver know the queue. */
 static int npuedge_queue_start(struct npuedge_queue *q)
 {
@@ -391,24 +426,23 @@ static int npuedge_queue_start(struct npuedge_queue *q)
 	if (ret)
 		goto err_index;
 
-	down_read(&edev->reset.lock);
-	ret = npuedge_queue_hw_create(q);
-	if (!ret) {
-		npuedge_queue_list(q);
-		spin_lock_irq(&q->lock);
-		q->online = true;
-		spin_unlock_irq(&q->lock);
+	for (int attempt = 0; attempt < 3; attempt++) {
+		ret = npuedge_queue_bring_up(q);
+		if (ret != -ECANCELED)
+			break;
+		/* A reset came in between, and has made firmware forget what it knew. */
+		npuedge_reset_wait(edev);
 	}
-	up_read(&edev->reset.lock);
 	if (!ret)
 		return 0;
 
 	/* Firmware may still get to it: make it forget before the index is used again. */
-	if (ret != -EBUSY && ret != -EPROTO) {
+	if (ret == -ETIMEDOUT) {
 		npuedge_reset_schedule(edev);
 		npuedge_reset_wait(edev);
-		ret = READ_ONCE(edev->lost) ? -ENODEV : -EIO;
 	}
+	if (ret == -ETIMEDOUT || ret == -ECANCELED)
+		ret = READ_ONCE(edev->lost) ? -ENODEV : -EIO;
 err_index:
 	npuedge_queue_give_index(q);
 	return ret;
@@ -527,12 +561,6 @@ int npuedge_queue_check(struct npuedge_queue *q)
 	}
 }
 
-static void npuedge_queue_usage_locked(struct npuedge_queue *q, u64 *ns, u64 *cycles)
-{
-	*ns = q->past_ns + (q->hw ? READ_ONCE(q->hw->busy_ns) : 0);
-	*cycles = q->past_cycles + (q->hw ? READ_ONCE(q->hw->busy_cycles) : 0);
-}
-
 /**
  * npuedge_queue_usage() - device time spent on a queue
  * @q: queue
@@ -585,6 +613,22 @@ bool npuedge_queue_busy(struct npuedge_queue *q)
 	return busy;
 }
 
+/**
+ * npuedge_queue_drained() - whether no job is in the ring
+ * @q: queue
+ *
+ * Return: true if so.
+ */
+bool npuedge_queue_drained(struct npuedge_queue *q)
+{
+	bool drained;
+
+	spin_lock_irq(&q->lock);
+	drained = list_empty(&q->inflight);
+	spin_unlock_irq(&q->lock);
+	return drained;
+}
+
 /* The oldest job took too long, and the device does not work on it any more. */
 static void npuedge_queue_end_hung(struct npuedge_queue *q)
 {
@@ -635,13 +679,10 @@ int npuedge_queue_kill(struct npuedge_queue *q)
 void npuedge_queue_judge(struct npuedge_queue *q)
 {
 	npuedge_queue_process(q);
-	q->lost_jobs = npuedge_queue_busy(q);
+	q->lost_jobs |= npuedge_queue_busy(q);
 
 	spin_lock_irq(&q->lock);
-	q->online = false;
-	if (q->hw)
-		npuedge_queue_add_past(q);
-	q->hw = NULL;
+	npuedge_queue_detach(q);
 	spin_unlock_irq(&q->lock);
 
 	mutex_lock(&q->hw_lock);
@@ -659,6 +700,7 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
 		q->cancel_until = q->pushed;
 		q->state.state = DRM_NPUEDGE_QUEUE_INNOCENT;
+		q->lost_jobs = false;
 	}
 	list_for_each_entry(job, &q->inflight, node)
 		npuedge_job_post(job);

@@ -101,6 +101,7 @@ void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles);
 
 void npuedge_queue_process(struct npuedge_queue *q);
 bool npuedge_queue_busy(struct npuedge_queue *q);
+bool npuedge_queue_drained(struct npuedge_queue *q);
 int npuedge_queue_kill(struct npuedge_queue *q);
 void npuedge_queue_judge(struct npuedge_queue *q);
 int npuedge_queue_restore(struct npuedge_queue *q, bool guilty);

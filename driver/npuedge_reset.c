@@ -107,30 +107,36 @@ static int npuedge_reset_restore_queues(struct npuedge_device *edev, struct npue
 	return 0;
 }
 
-/* Reset and boot; a second try, as the first may have met the end of what went wrong. */
-static int npuedge_reset_boot(struct npuedge_device *edev)
+/* Stop the device, and get it going again. */
+static int npuedge_reset_try(struct npuedge_device *edev, struct npuedge_queue *guilty)
 {
 	int ret;
 
-	ret = npuedge_fw_boot(edev);
-	if (!ret)
-		return 0;
-
+	npuedge_irq_disable(edev);
 	ret = npuedge_hw_reset(edev);
-	return ret ?: npuedge_fw_boot(edev);
-}
+	if (ret)
+		return ret;
 
-/* The device has stopped; get it going again. */
-static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_queue *guilty)
-{
-	int ret;
-
-	ret = npuedge_reset_boot(edev);
+	npuedge_reset_judge_queues(edev);
+	ret = npuedge_fw_boot(edev);
 	if (ret)
 		return ret;
 
 	npuedge_irq_enable(edev);
 	return npuedge_reset_restore_queues(edev, guilty);
+}
+
+/* Twice, as the first try may have met the end of what went wrong. */
+static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_queue *guilty)
+{
+	int ret;
+
+	ret = npuedge_reset_try(edev, guilty);
+	if (!ret)
+		return 0;
+
+	npuedge_fw_msg_stop(edev);
+	return npuedge_reset_try(edev, guilty);
 }
 
 /* With reset.lock held for writing, and queues stopped. */
@@ -177,14 +183,8 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 
 	npuedge_reset_begin(edev);
 	down_write(&edev->reset.lock);
-	npuedge_irq_disable(edev);
 	npuedge_reset_stop_queues(edev);
-
-	ret = npuedge_hw_reset(edev);
-	if (!ret) {
-		npuedge_reset_judge_queues(edev);
-		ret = npuedge_reset_restart(edev, guilty);
-	}
+	ret = npuedge_reset_restart(edev, guilty);
 	atomic_inc(&edev->reset.count);
 	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, ret);
 	if (ret) {
@@ -200,10 +200,10 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 
 	if (ret) {
 		drm_err(&edev->base, "device is lost: it does not start again (%d)\n", ret);
-		queue_work(system_unbound_wq, &edev->unplug.work);
+		queue_work(system_dfl_wq, &edev->unplug.work);
 	} else {
 		drm_warn(&edev->base, "device was reset\n");
-		queue_work(system_unbound_wq, &edev->reset.report_work);
+		queue_work(system_dfl_wq, &edev->reset.report_work);
 	}
 }
 
@@ -311,7 +311,7 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 		busy = false;
 		list_for_each_entry(q, &edev->queues.list, node) {
 			npuedge_queue_process(q);
-			busy |= npuedge_queue_busy(q);
+			busy |= !npuedge_queue_drained(q);
 		}
 		if (busy)
 			msleep(20);
@@ -340,14 +340,12 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	int ret;
 
 	down_write(&edev->reset.lock);
-	ret = npuedge_hw_reset(edev);
-	if (!ret)
-		ret = npuedge_reset_restart(edev, NULL);
+	ret = npuedge_reset_restart(edev, NULL);
 	if (ret) {
 		WRITE_ONCE(edev->lost, true);
 		npuedge_fw_msg_stop(edev);
 		npuedge_reset_lose_queues(edev);
-		queue_work(system_unbound_wq, &edev->unplug.work);
+		queue_work(system_dfl_wq, &edev->unplug.work);
 	} else {
 		npuedge_reset_start_queues(edev);
 	}

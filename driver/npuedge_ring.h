@@ -5,8 +5,8 @@
 #include <linux/types.h>
 
 /*
- * Arithmetic of free-running 32-bit indices: they wrap, so that only differences mean something, and
- * only while they are smaller than 2^31.
+ * Arithmetic of free-running 32-bit indices: they wrap, so that only differences mean something,
+ * and only while they are smaller than 2^31.
  */
 
 /**

@@ -48,6 +48,11 @@ fi
 		'void *f(struct drm_gpuvm *v, struct drm_gem_object *o) { return drm_gpuvm_bo_obtain_locked(v, o); }' "$@"
 	probe DRIVER_GEM_GPUVA drm/drm_drv.h 'int f(void) { return DRIVER_GEM_GPUVA; }' "$@"
 	probe DRM_DRIVER_DATE drm/drm_drv.h 'void f(struct drm_driver *d) { d->date = 0; }' "$@"
+	probe FENCE_TIMELINE_NAME linux/dma-fence.h \
+		'void *f(struct dma_fence *d) { return (void *)dma_fence_timeline_name(d); }' "$@"
+	probe SYSTEM_DFL_WQ linux/workqueue.h 'void *f(void) { return system_dfl_wq; }' "$@"
+	probe GEM_HUGE_MNT drm/drm_gem.h \
+		'int f(struct drm_device *d) { return drm_gem_huge_mnt_create(d, "within_size"); }' "$@"
 	probe COPY_STRUCT_TO_USER linux/uaccess.h \
 		'int f(void __user *d, void *s) { return copy_struct_to_user(d, 1, s, 1, 0); }' "$@"
 } >"$out.tmp"

@@ -2,8 +2,8 @@
 /**
  * DOC: Tests of page tables and ring indices
  *
- * Tables live in a fake memory, so that a walk sees what the MMU would see: bus addresses and entries,
- * not our bookkeeping.  Freed tables are poisoned; a walk that meets one fails.
+ * Tables live in a fake memory, so that a walk sees what the MMU would see: bus addresses and
+ * entries, not our bookkeeping.  Freed tables are poisoned; a walk that meets one fails.
  *
  * The same file runs under KUnit in the kernel and, with a shim of its macros, on the host.
  */
