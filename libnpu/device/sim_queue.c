@@ -172,16 +172,10 @@ static void run_one(struct sim_device *dev, struct sim_queue *queue, unsigned in
 
 	dev->running = queue;
 	dev->stop_running = false;
+	sim_core_clear_stop(dev->core);
 	pthread_mutex_unlock(&dev->work_lock);
 	run_core(dev, &p->job, last_asid, &result);
 	pthread_mutex_lock(&dev->work_lock);
-	/* A stop that came too late for the previous job hits this one before its first command. */
-	while (result.fault == NE1_FAULT_STOPPED && result.state == NE1_CORE_FAULT &&
-	       !dev->stop_running) {
-		pthread_mutex_unlock(&dev->work_lock);
-		run_core(dev, &p->job, last_asid, &result);
-		pthread_mutex_lock(&dev->work_lock);
-	}
 	status = job_status(p, &result, dev->stop_running);
 	dev->running = NULL;
 	fence_end(dev, p->fence, status);

@@ -113,6 +113,7 @@ static void run(const uint8_t *options)
 	sim_core_set_yield(core, *options & 2);
 	job.profile_va = *options & 4 ? MEM_VA + 8192 - 64 : 0;
 	atomic_fetch_add(&runs, 1);
+	sim_core_clear_stop(core);
 	sim_core_run(core, &job, &result);
 	while (result.state == NE1_CORE_YIELDED)
 		sim_core_resume(core, &result);

@@ -423,9 +423,14 @@ static void stop_ends_a_long_command(void **state)
 	assert_int_equal(result->state, NE1_CORE_FAULT);
 	assert_int_equal(result->fault, NE1_FAULT_STOPPED);
 	free(result);
-	/* The next job is not affected. */
+	/* The stop holds, also for a job that has not begun, until it is cleared. */
 	rig->n = 0;
 	add(rig, NE1_OP_END);
+	result = run_job(rig);
+	assert_non_null(result);
+	assert_int_equal(result->fault, NE1_FAULT_STOPPED);
+	free(result);
+	sim_core_clear_stop(rig->core);
 	result = run_job(rig);
 	assert_non_null(result);
 	assert_int_equal(result->state, NE1_CORE_DONE);

@@ -668,7 +668,6 @@ static void run_stretch(struct sim_core *core, struct sim_result *result)
 
 static void begin_stretch(struct sim_core *core)
 {
-	atomic_store(&core->ctx.stop, false);
 	sim_soc_run_begin(core->soc, &core->run);
 	sim_dram_init(&core->dram, core->ctx.chip);
 	core->now_ps = core->reported_ps = 0;
@@ -708,6 +707,11 @@ void sim_core_resume(struct sim_core *core, struct sim_result *result)
 void sim_core_stop(struct sim_core *core)
 {
 	atomic_store(&core->ctx.stop, true);
+}
+
+void sim_core_clear_stop(struct sim_core *core)
+{
+	atomic_store(&core->ctx.stop, false);
 }
 
 void sim_core_set_yield(struct sim_core *core, bool on)

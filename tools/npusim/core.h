@@ -43,8 +43,11 @@ void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_r
 /* Continues a yielded job. */
 void sim_core_resume(struct sim_core *core, struct sim_result *result);
 
-/* From any thread, while a job runs: end it with NE1_FAULT_STOPPED at the next command. */
+/* From any thread: end the running job with NE1_FAULT_STOPPED at the next command.  A stop holds, also for a job that
+ * is only about to run, until it is cleared: do that where a job becomes one that others may want to stop.
+ */
 void sim_core_stop(struct sim_core *core);
+void sim_core_clear_stop(struct sim_core *core);
 /* From any thread: stop at the next YIELD (true) or run through them (false). */
 void sim_core_set_yield(struct sim_core *core, bool on);
 

@@ -11,7 +11,6 @@
 #include "log.h"
 #include "soc.h"
 
-#define STOP_RETRY_NS	1000000
 
 /* What the register block holds besides state. */
 struct block {
@@ -33,7 +32,6 @@ struct sim_worker {
 	bool quit;
 	bool wanted;		/* START or RESUME that the thread has not seen yet */
 	bool busy;		/* at a job, from seeing it to its last event */
-	bool stop;		/* the job is to end */
 	bool resume;
 	struct sim_job job;	/* as it was at START */
 	unsigned int state;	/* NE1_CORE_* */
@@ -57,13 +55,11 @@ static void record(struct sim_worker *w, const struct sim_result *result)
 	r->cycles = result->profile.cycles;
 }
 
-static void run(struct sim_worker *w, const struct sim_job *job, bool resume, bool stopped)
+static void run(struct sim_worker *w, const struct sim_job *job, bool resume)
 {
-	struct sim_result result = { .state = NE1_CORE_FAULT, .fault = NE1_FAULT_STOPPED };
+	struct sim_result result;
 
-	if (stopped)
-		result.profile.start_ns = result.profile.end_ns = sim_soc_time_ns(w->soc);
-	else if (resume)
+	if (resume)
 		sim_core_resume(w->core, &result);
 	else
 		sim_core_run(w->core, job, &result);
@@ -73,7 +69,6 @@ static void run(struct sim_worker *w, const struct sim_job *job, bool resume, bo
 	pthread_mutex_lock(&w->lock);
 	record(w, &result);
 	w->state = result.state;
-	w->stop = false;
 	pthread_mutex_unlock(&w->lock);
 	/* The state is there to be read; a new START may come from here on. */
 	w->events.left_running(w->events.ctx);
@@ -86,7 +81,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
 		struct sim_job job;
-		bool resume, stopped;
+		bool resume;
 
 		while (!w->quit && !w->wanted)
 			pthread_cond_wait(&w->cond, &w->lock);
@@ -96,9 +91,8 @@ static void *worker_main(void *arg)
 		w->busy = true;
 		job = w->job;
 		resume = w->resume;
-		stopped = w->stop;
 		pthread_mutex_unlock(&w->lock);
-		run(w, &job, resume, stopped);
+		run(w, &job, resume);
 		pthread_mutex_lock(&w->lock);
 		w->busy = false;
 		pthread_cond_broadcast(&w->cond);
@@ -214,16 +208,15 @@ static void start(struct sim_worker *w, bool resume)
 	w->resume = resume;
 	w->state = NE1_CORE_RUNNING;
 	w->wanted = true;
-	w->stop = false;
+	sim_core_clear_stop(w->core);
 	pthread_cond_broadcast(&w->cond);
 }
 
 static void stop(struct sim_worker *w)
 {
-	if (w->state == NE1_CORE_RUNNING) {
-		w->stop = true;
+	if (w->state == NE1_CORE_RUNNING)
 		sim_core_stop(w->core);
-	} else if (w->state == NE1_CORE_YIELDED) {
+	else if (w->state == NE1_CORE_YIELDED) {
 		w->state = NE1_CORE_FAULT;
 		w->regs.fault = NE1_FAULT_STOPPED;
 	}
@@ -297,29 +290,18 @@ bool sim_worker_running(struct sim_worker *w)
 
 	pthread_mutex_lock(&w->lock);
 	running = w->state == NE1_CORE_RUNNING;
-	if (w->stop)
-		sim_core_stop(w->core);
 	pthread_mutex_unlock(&w->lock);
 	return running;
 }
 
 /* ---- Life ---- */
 
-/* Until the job has ended.  The stop is repeated: one from before the run has begun is lost. */
+/* Until the job has ended. */
 static void stop_and_wait(struct sim_worker *w)
 {
-	while (w->wanted || w->busy) {
-		struct timespec until;
-
-		stop(w);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += STOP_RETRY_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&w->cond, &w->lock, &until);
-	}
+	stop(w);
+	while (w->wanted || w->busy)
+		pthread_cond_wait(&w->cond, &w->lock);
 }
 
 void sim_worker_reset(struct sim_worker *w)
