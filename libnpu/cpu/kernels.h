@@ -39,6 +39,12 @@ struct cpu_kernels {
 	void (*unpack_q4)(float *q, const uint8_t *qs, size_t stride, uint32_t rows);
 	void (*unpack_q8)(float *q, const uint8_t *qs, size_t stride, uint32_t rows);
 
+	/* unpack and mm in one, for a single row of A: part[j] = the chain of fma(a[kk], q[kk][j])
+	 * from +0 over the group, for CPU_PANEL weight rows.
+	 */
+	void (*dot_q4)(float *part, const float *a, const uint8_t *qs, size_t stride);
+	void (*dot_q8)(float *part, const float *a, const uint8_t *qs, size_t stride);
+
 	/* End of a group, for CPU_PANEL columns of @m rows: acc = fma(scale, p, acc), then, unless
 	 * min is NULL, acc = fma(min, sum, acc) with sum[i * sum_stride] for row i.
 	 */

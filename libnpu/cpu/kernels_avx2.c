@@ -182,6 +182,69 @@ AVX2 static void unpack_q8(float *q, const uint8_t *qs, size_t stride, uint32_t 
 	}
 }
 
+/* acc += a * (integers of lanes @v) */
+INLINE __m256 fma_int(const float *a, __m256i v, __m256 acc)
+{
+	return _mm256_fmadd_ps(_mm256_broadcast_ss(a), _mm256_cvtepi32_ps(v), acc);
+}
+
+/* Byte i of every lane, zero extended and shifted right by @shift bits, 4 bits of it. */
+INLINE __m256i nibble(__m256i word, int shift)
+{
+	return _mm256_and_si256(_mm256_srli_epi32(word, shift), _mm256_set1_epi32(15));
+}
+
+/* Sixteen weight rows at a time: two chains hide each other's latency. */
+AVX2 static void dot_q4(float *part, const float *a, const uint8_t *qs, size_t stride)
+{
+	for (int r = 0; r < CPU_PANEL; r += 2 * LANES, qs += 2 * LANES * stride) {
+		__m256 p0 = _mm256_setzero_ps(), p1 = _mm256_setzero_ps();
+		__m256i word[2][4];
+
+		transpose_dwords(word[0], qs, stride);
+		transpose_dwords(word[1], qs + LANES * stride, stride);
+		for (int high = 0; high < 2; high++) {
+			for (int i = 0; i < CPU_GROUP / 2; i++) {
+				int shift = 8 * (i % 4) + 4 * high;
+				const float *x = a + CPU_GROUP / 2 * high + i;
+
+				p0 = fma_int(x, nibble(word[0][i / 4], shift), p0);
+				p1 = fma_int(x, nibble(word[1][i / 4], shift), p1);
+			}
+		}
+		_mm256_storeu_ps(part + r, p0);
+		_mm256_storeu_ps(part + r + LANES, p1);
+	}
+}
+
+/* Byte i of every lane, sign extended. */
+INLINE __m256i signed_byte(__m256i word, int i)
+{
+	return _mm256_srai_epi32(_mm256_slli_epi32(word, 24 - 8 * i), 24);
+}
+
+AVX2 static void dot_q8(float *part, const float *a, const uint8_t *qs, size_t stride)
+{
+	for (int r = 0; r < CPU_PANEL; r += 2 * LANES, qs += 2 * LANES * stride) {
+		__m256 p0 = _mm256_setzero_ps(), p1 = _mm256_setzero_ps();
+
+		for (int half = 0; half < 2; half++) {
+			__m256i word[2][4];
+
+			transpose_dwords(word[0], qs + 16 * half, stride);
+			transpose_dwords(word[1], qs + 16 * half + LANES * stride, stride);
+			for (int i = 0; i < CPU_GROUP / 2; i++) {
+				const float *x = a + CPU_GROUP / 2 * half + i;
+
+				p0 = fma_int(x, signed_byte(word[0][i / 4], i % 4), p0);
+				p1 = fma_int(x, signed_byte(word[1][i / 4], i % 4), p1);
+			}
+		}
+		_mm256_storeu_ps(part + r, p0);
+		_mm256_storeu_ps(part + r + LANES, p1);
+	}
+}
+
 AVX2 static void end_group(float *acc, const float *p, const float *scale, const float *min,
 			   const float *sum, size_t sum_stride, uint32_t m)
 {
@@ -348,6 +411,8 @@ static const struct cpu_kernels kernels_avx2 = {
 	.mm = mm,
 	.unpack_q4 = unpack_q4,
 	.unpack_q8 = unpack_q8,
+	.dot_q4 = dot_q4,
+	.dot_q8 = dot_q8,
 	.end_group = end_group,
 	.rms_norm = rms_norm,
 	.rope = npu_cpu_scalar_rope,

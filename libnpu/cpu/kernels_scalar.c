@@ -56,6 +56,30 @@ static void unpack_q8(float *q, const uint8_t *qs, size_t stride, uint32_t rows)
 			q[i * CPU_PANEL + r] = (int8_t)qs[i];
 }
 
+static void dot_q4(float *part, const float *a, const uint8_t *qs, size_t stride)
+{
+	for (uint32_t j = 0; j < CPU_PANEL; j++, qs += stride) {
+		float p = 0.0f;
+
+		for (uint32_t i = 0; i < CPU_GROUP / 2; i++)
+			p = fmaf(a[i], qs[i] & 15, p);
+		for (uint32_t i = 0; i < CPU_GROUP / 2; i++)
+			p = fmaf(a[i + CPU_GROUP / 2], qs[i] >> 4, p);
+		part[j] = p;
+	}
+}
+
+static void dot_q8(float *part, const float *a, const uint8_t *qs, size_t stride)
+{
+	for (uint32_t j = 0; j < CPU_PANEL; j++, qs += stride) {
+		float p = 0.0f;
+
+		for (uint32_t i = 0; i < CPU_GROUP; i++)
+			p = fmaf(a[i], (int8_t)qs[i], p);
+		part[j] = p;
+	}
+}
+
 static void end_group(float *acc, const float *p, const float *scale, const float *min,
 		      const float *sum, size_t sum_stride, uint32_t m)
 {
@@ -154,6 +178,8 @@ const struct cpu_kernels npu_cpu_kernels_scalar = {
 	.mm = mm,
 	.unpack_q4 = unpack_q4,
 	.unpack_q8 = unpack_q8,
+	.dot_q4 = dot_q4,
+	.dot_q8 = dot_q8,
 	.end_group = end_group,
 	.rms_norm = rms_norm,
 	.rope = npu_cpu_scalar_rope,

@@ -81,8 +81,8 @@ static void read_scales(const struct matmul *mm, struct panel *p, const uint8_t 
 }
 
 /*
- * Ask for the part of the next panel that is as large as what one group takes.  Within a panel rows are read
- * 32 at a time, a pattern that hardware does not foresee.
+ * Ask for the part of the next panel that is as large as what one group takes.  Within a panel rows
+ * are read 32 at a time, a pattern that hardware does not foresee.
  */
 static void prefetch_next_panel(const struct matmul *mm, uint32_t j0, uint32_t group)
 {
@@ -95,26 +95,37 @@ static void prefetch_next_panel(const struct matmul *mm, uint32_t j0, uint32_t g
 		__builtin_prefetch(p + i);
 }
 
+/* part[i][j] of the group of A and weight integers that start at @a and @qs. */
+static void packed_group(const struct matmul *mm, struct panel *p, const float *a,
+			 const uint8_t *qs, uint32_t rows, uint32_t cols)
+{
+	const struct cpu_kernels *k = mm->run->cpu->k;
+	int q4 = mm->pack->bits == 4;
+
+	if (rows == 1 && cols == CPU_PANEL) {
+		(q4 ? k->dot_q4 : k->dot_q8)(p->part, a, qs, mm->w_stride);
+		return;
+	}
+	(q4 ? k->unpack_q4 : k->unpack_q8)(p->q, qs, mm->w_stride, cols);
+	memset(p->part, 0, rows * CPU_PANEL * sizeof(float));
+	k->mm(p->part, CPU_PANEL, a, mm->k, p->q, CPU_PANEL, rows, CPU_GROUP, CPU_PANEL);
+}
+
 /* acc[i][j] for rows i0.. of A and the @cols weight rows from j0. */
 static void packed_block(const struct matmul *mm, struct panel *p, uint32_t i0, uint32_t rows,
 			 uint32_t j0, uint32_t cols)
 {
-	const struct cpu_kernels *k = mm->run->cpu->k;
 	uint32_t n_groups = mm->k / CPU_GROUP;
 	const uint8_t *block = mm->w + j0 * mm->w_stride;
+	const float *a = mm->a + (size_t)i0 * mm->k;
 
-	for (uint32_t g = 0; g < n_groups; g++, block += mm->pack->block_bytes) {
+	for (uint32_t g = 0; g < n_groups; g++, block += mm->pack->block_bytes, a += CPU_GROUP) {
 		prefetch_next_panel(mm, j0, g);
 		read_scales(mm, p, block, cols);
-		if (mm->pack->bits == 4)
-			k->unpack_q4(p->q, block + mm->pack->quants, mm->w_stride, cols);
-		else
-			k->unpack_q8(p->q, block + mm->pack->quants, mm->w_stride, cols);
-		memset(p->part, 0, rows * CPU_PANEL * sizeof(float));
-		k->mm(p->part, CPU_PANEL, mm->a + (size_t)i0 * mm->k + g * CPU_GROUP, mm->k, p->q,
-		      CPU_PANEL, rows, CPU_GROUP, CPU_PANEL);
-		k->end_group(p->acc, p->part, p->scale, mm->pack->has_min ? p->min : NULL,
-			     mm->sums + (size_t)i0 * n_groups + g, n_groups, rows);
+		packed_group(mm, p, a, block + mm->pack->quants, rows, cols);
+		mm->run->cpu->k->end_group(p->acc, p->part, p->scale,
+					   mm->pack->has_min ? p->min : NULL,
+					   mm->sums + (size_t)i0 * n_groups + g, n_groups, rows);
 	}
 }
 

@@ -272,6 +272,33 @@ static void check_unpack(const struct cpu_kernels *k)
 	}
 }
 
+/* Integers that fit a float exactly; so does any partial sum. */
+static void check_dot(const struct cpu_kernels *k)
+{
+	enum { STRIDE = 45 };
+	static uint8_t qs[STRIDE * CPU_PANEL];
+	float a[CPU_GROUP], part[CPU_PANEL];
+	uint32_t seed = 12;
+
+	for (size_t i = 0; i < sizeof(qs); i++)
+		qs[i] = tiny_random(&seed) >> 7;
+	for (int i = 0; i < CPU_GROUP; i++)
+		a[i] = (int)(tiny_random(&seed) % 200) - 100;
+	for (int bits = 4; bits <= 8; bits += 4) {
+		(bits == 4 ? k->dot_q4 : k->dot_q8)(part, a, qs, STRIDE);
+		for (int r = 0; r < CPU_PANEL; r++) {
+			const uint8_t *row = qs + r * STRIDE;
+			int sum = 0;
+
+			for (int i = 0; i < CPU_GROUP; i++)
+				sum += (int)a[i] * (bits == 8 ? (int8_t)row[i]
+						    : i < 16  ? row[i] & 15
+							      : row[i - 16] >> 4);
+			assert_true(part[r] == sum);
+		}
+	}
+}
+
 static void check_table(const struct cpu_kernels *k)
 {
 	check_activations(k);
@@ -280,6 +307,7 @@ static void check_table(const struct cpu_kernels *k)
 	check_softmax(k);
 	check_mm_integers(k);
 	check_unpack(k);
+	check_dot(k);
 }
 
 static void test_scalar_table(void **state)
@@ -377,6 +405,20 @@ static void compare_end_group(const struct cpu_kernels *k, uint32_t seed)
 	}
 }
 
+static void compare_dot(const struct cpu_kernels *k, uint32_t seed)
+{
+	uint8_t qs[CPU_PANEL * 34];
+	float a[CPU_GROUP], p[2][CPU_PANEL];
+
+	randoms(a, CPU_GROUP, 3.0f, seed);
+	for (size_t i = 0; i < sizeof(qs); i++)
+		qs[i] = tiny_random(&seed) >> 9;
+	k->dot_q4(p[0], a, qs, 34), npu_cpu_kernels_scalar.dot_q4(p[1], a, qs, 34);
+	assert_same(p[0], p[1], CPU_PANEL, "dot_q4");
+	k->dot_q8(p[0], a, qs, 34), npu_cpu_kernels_scalar.dot_q8(p[1], a, qs, 34);
+	assert_same(p[0], p[1], CPU_PANEL, "dot_q8");
+}
+
 static void compare_softmax(const struct cpu_kernels *k, uint32_t cols, uint32_t first,
 			    uint32_t end, uint32_t seed)
 {
@@ -408,6 +450,7 @@ static void test_same_bits(void **state)
 		uint32_t first = seed % 40, end = first + seed * 3 % 25;
 
 		compare_end_group(k, seed);
+		compare_dot(k, seed);
 		compare_softmax(k, 64, first, end, seed);
 	}
 }
