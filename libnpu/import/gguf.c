@@ -116,7 +116,7 @@ static npu_status take_pairs(npu_gguf *g, struct gguf_cursor *c)
 	if (!g->n_pairs)
 		return NPU_OK;
 	g->pairs = calloc(g->n_pairs, sizeof(*g->pairs));
-	g->by_key = calloc(g->n_pairs, sizeof(*g->by_key));
+	g->by_key = calloc(g->n_pairs, sizeof(void *));
 	if (!g->pairs || !g->by_key)
 		return npu_fail(NPU_ERR_NOMEM, "no memory for %zu key/value pairs", g->n_pairs);
 	for (size_t i = 0; i < g->n_pairs; i++) {
@@ -125,7 +125,7 @@ static npu_status take_pairs(npu_gguf *g, struct gguf_cursor *c)
 			return st;
 		g->by_key[i] = &g->pairs[i];
 	}
-	qsort(g->by_key, g->n_pairs, sizeof(*g->by_key), compare_pairs);
+	qsort(g->by_key, g->n_pairs, sizeof(void *), compare_pairs);
 	for (size_t i = 1; i < g->n_pairs; i++)
 		if (!compare_pairs(&g->by_key[i - 1], &g->by_key[i]))
 			return npu_fail(NPU_ERR_FORMAT, "key '%.128s' occurs twice",
@@ -159,7 +159,8 @@ static npu_status measure_tensor(struct npu_gguf_tensor *t)
 				(unsigned int)t->type);
 	for (uint32_t i = 0; i < t->n_dims; i++) {
 		if (!t->ne[i])
-			return npu_fail(NPU_ERR_FORMAT, "tensor '%s': dimension %u is 0", t->name, i);
+			return npu_fail(NPU_ERR_FORMAT, "tensor '%s': dimension %u is 0",
+					t->name, i);
 		if (__builtin_mul_overflow(n, t->ne[i], &n))
 			return npu_fail(NPU_ERR_FORMAT, "tensor '%s': more than 2^64 elements",
 					t->name);
@@ -167,8 +168,8 @@ static npu_status measure_tensor(struct npu_gguf_tensor *t)
 	if (t->ne[0] % elems)
 		return npu_fail(NPU_ERR_FORMAT,
 				"tensor '%s': rows of %llu elements are not whole %s blocks of %u",
-				t->name, (unsigned long long)t->ne[0], npu_tensor_type_name(t->type),
-				elems);
+				t->name, (unsigned long long)t->ne[0],
+				npu_tensor_type_name(t->type), elems);
 	if (__builtin_mul_overflow(n / elems, npu_tensor_type_block_bytes(t->type), &t->size))
 		return npu_fail(NPU_ERR_FORMAT, "tensor '%s': more than 2^64 bytes", t->name);
 	return NPU_OK;
@@ -178,7 +179,7 @@ static npu_status measure_tensor(struct npu_gguf_tensor *t)
 static npu_status take_tensor(struct gguf_cursor *c, struct npu_gguf_tensor *t)
 {
 	uint32_t type;
-	char *name;
+	char *name = NULL;
 	npu_status st;
 
 	st = take_name(c, "tensor name", NPU_GGUF_MAX_NAME, &name);
@@ -217,7 +218,7 @@ static npu_status place_tensor(const npu_gguf *g, uint64_t data, struct npu_gguf
 	if (__builtin_add_overflow(t->offset, data, &t->offset) ||
 	    __builtin_add_overflow(t->offset, t->size, &end) || end > g->size)
 		return npu_fail(NPU_ERR_FORMAT,
-				"tensor '%s': %llu bytes at offset %llu exceed the file's %llu bytes",
+				"tensor '%s': %llu bytes at offset %llu exceed the file's %llu",
 				t->name, (unsigned long long)t->size, (unsigned long long)t->offset,
 				(unsigned long long)g->size);
 	t->data = g->base + t->offset;
@@ -232,7 +233,7 @@ static npu_status take_tensors(npu_gguf *g, struct gguf_cursor *c)
 	if (!g->n_tensors)
 		return NPU_OK;
 	g->tensors = calloc(g->n_tensors, sizeof(*g->tensors));
-	g->by_name = calloc(g->n_tensors, sizeof(*g->by_name));
+	g->by_name = calloc(g->n_tensors, sizeof(void *));
 	if (!g->tensors || !g->by_name)
 		return npu_fail(NPU_ERR_NOMEM, "no memory for %zu tensors", g->n_tensors);
 	for (size_t i = 0; i < g->n_tensors; i++) {
@@ -248,7 +249,7 @@ static npu_status take_tensors(npu_gguf *g, struct gguf_cursor *c)
 		if (st)
 			return st;
 	}
-	qsort(g->by_name, g->n_tensors, sizeof(*g->by_name), compare_tensors);
+	qsort(g->by_name, g->n_tensors, sizeof(void *), compare_tensors);
 	for (size_t i = 1; i < g->n_tensors; i++)
 		if (!compare_tensors(&g->by_name[i - 1], &g->by_name[i]))
 			return npu_fail(NPU_ERR_FORMAT, "tensor '%s' occurs twice",
@@ -419,7 +420,7 @@ npu_status npu_gguf_tensor(const npu_gguf *g, const char *name, const struct npu
 	struct npu_gguf_tensor **hit = NULL;
 
 	if (g->n_tensors)
-		hit = bsearch(name, g->by_name, g->n_tensors, sizeof(*g->by_name), compare_name);
+		hit = bsearch(name, g->by_name, g->n_tensors, sizeof(void *), compare_name);
 	if (!hit)
 		return npu_fail(NPU_ERR_NOT_FOUND, "%s: no tensor '%s'", g->path, name);
 	*out = *hit;

@@ -91,7 +91,7 @@ static npu_status take_elements(struct gguf_cursor *c, npu_gguf_value_type elem,
 
 	if (n > gguf_left(c) / min_bytes)
 		return npu_fail(NPU_ERR_FORMAT,
-				"array at offset %llu: %llu elements of type %s, %llu bytes are left",
+				"array at offset %llu: %llu elements of %s, %llu bytes are left",
 				(unsigned long long)(c->pos - c->base), (unsigned long long)n,
 				gguf_value_name(elem), (unsigned long long)gguf_left(c));
 	if (gguf_value_bytes(elem) && elem != NPU_GGUF_BOOL)

@@ -15,6 +15,8 @@ static bool value_int(const struct npu_gguf_value *v, uint64_t *bits, bool *neg)
 	uint32_t bytes = gguf_value_bytes(v->type);
 	bool is_signed;
 
+	if (!bytes || !v->data)
+		return false;
 	switch (v->type) {
 	case NPU_GGUF_U8: case NPU_GGUF_U16: case NPU_GGUF_U32: case NPU_GGUF_U64:
 		is_signed = false;
@@ -42,8 +44,8 @@ static npu_status wrong_type(const struct npu_gguf_value *v, const char *wanted)
 
 npu_status npu_gguf_value_u64(const struct npu_gguf_value *v, uint64_t *out)
 {
-	uint64_t bits;
-	bool neg;
+	uint64_t bits = 0;
+	bool neg = false;
 
 	if (!value_int(v, &bits, &neg))
 		return wrong_type(v, "an integer");
@@ -55,8 +57,8 @@ npu_status npu_gguf_value_u64(const struct npu_gguf_value *v, uint64_t *out)
 
 npu_status npu_gguf_value_i64(const struct npu_gguf_value *v, int64_t *out)
 {
-	uint64_t bits;
-	bool neg;
+	uint64_t bits = 0;
+	bool neg = false;
 
 	if (!value_int(v, &bits, &neg))
 		return wrong_type(v, "an integer");
@@ -137,7 +139,7 @@ npu_status npu_gguf_find(const npu_gguf *g, const char *key, struct npu_gguf_val
 	struct gguf_pair **hit = NULL;
 
 	if (g->n_pairs)
-		hit = bsearch(key, g->by_key, g->n_pairs, sizeof(*g->by_key), compare_key);
+		hit = bsearch(key, g->by_key, g->n_pairs, sizeof(void *), compare_key);
 	if (!hit)
 		return npu_fail(NPU_ERR_NOT_FOUND, "%s: no key '%s'", g->path, key);
 	*out = (*hit)->value;
@@ -152,7 +154,7 @@ static npu_status named(const npu_gguf *g, const char *key, npu_status st)
 
 npu_status npu_gguf_find_u64(const npu_gguf *g, const char *key, uint64_t *out)
 {
-	struct npu_gguf_value v;
+	struct npu_gguf_value v = { 0 };
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	return st ? st : named(g, key, npu_gguf_value_u64(&v, out));
@@ -160,7 +162,7 @@ npu_status npu_gguf_find_u64(const npu_gguf *g, const char *key, uint64_t *out)
 
 npu_status npu_gguf_find_i64(const npu_gguf *g, const char *key, int64_t *out)
 {
-	struct npu_gguf_value v;
+	struct npu_gguf_value v = { 0 };
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	return st ? st : named(g, key, npu_gguf_value_i64(&v, out));
@@ -168,7 +170,7 @@ npu_status npu_gguf_find_i64(const npu_gguf *g, const char *key, int64_t *out)
 
 npu_status npu_gguf_find_u32(const npu_gguf *g, const char *key, uint32_t *out)
 {
-	uint64_t wide;
+	uint64_t wide = 0;
 	npu_status st = npu_gguf_find_u64(g, key, &wide);
 
 	if (st)
@@ -182,8 +184,8 @@ npu_status npu_gguf_find_u32(const npu_gguf *g, const char *key, uint32_t *out)
 
 npu_status npu_gguf_find_f32(const npu_gguf *g, const char *key, float *out)
 {
-	struct npu_gguf_value v;
-	double wide;
+	struct npu_gguf_value v = { 0 };
+	double wide = 0;
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	if (!st)
@@ -199,7 +201,7 @@ npu_status npu_gguf_find_f32(const npu_gguf *g, const char *key, float *out)
 
 npu_status npu_gguf_find_bool(const npu_gguf *g, const char *key, bool *out)
 {
-	struct npu_gguf_value v;
+	struct npu_gguf_value v = { 0 };
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	if (st)
@@ -212,7 +214,7 @@ npu_status npu_gguf_find_bool(const npu_gguf *g, const char *key, bool *out)
 
 npu_status npu_gguf_find_str(const npu_gguf *g, const char *key, struct npu_gguf_str *out)
 {
-	struct npu_gguf_value v;
+	struct npu_gguf_value v = { 0 };
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	return st ? st : named(g, key, npu_gguf_value_str(&v, out));
@@ -221,7 +223,7 @@ npu_status npu_gguf_find_str(const npu_gguf *g, const char *key, struct npu_gguf
 npu_status npu_gguf_find_array(const npu_gguf *g, const char *key, npu_gguf_value_type elem,
 			       struct npu_gguf_value *out)
 {
-	struct npu_gguf_value v;
+	struct npu_gguf_value v = { 0 };
 	npu_status st = npu_gguf_find(g, key, &v);
 
 	if (st)

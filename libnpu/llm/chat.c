@@ -71,7 +71,7 @@ static bool match_chatml(const char *s, char **system, bool *nomem)
 			return false;
 		s = end + strlen(SYSTEM_TAIL);
 	}
-	if (strcmp(s, BODY))
+	if (strcmp(s, BODY) != 0)
 		return false;
 	if (message) {
 		*system = strndup(message, (size_t)(end - message));
@@ -98,8 +98,8 @@ npu_status npu_chat_new(const npu_gguf *g, npu_chat **out)
 	known = !memchr(raw.data, 0, raw.len) && match_chatml(text, &system, &nomem);
 	free(text);
 	if (!known)
-		return npu_fail(NPU_ERR_UNSUPPORTED, "%s: tokenizer.chat_template (%zu bytes) is none "
-				"of the known templates", npu_gguf_path(g), raw.len);
+		return npu_fail(NPU_ERR_UNSUPPORTED, "%s: tokenizer.chat_template (%zu bytes) is "
+				"none of the known templates", npu_gguf_path(g), raw.len);
 	if (!nomem)
 		c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -192,7 +192,7 @@ static npu_status format(const npu_chat *c, const struct npu_chat_message *msgs,
 			return st;
 	}
 	/* The loop that inserts the default message does not run over an empty conversation. */
-	if (c->system && n_msgs && strcmp(msgs[0].role, "system"))
+	if (c->system && n_msgs && strcmp(msgs[0].role, "system") != 0)
 		add_turn(d, "system", c->system, strlen(c->system), spans++);
 	for (size_t i = 0; i < n_msgs; i++)
 		add_turn(d, msgs[i].role, msgs[i].content, msgs[i].len, spans++);

@@ -22,10 +22,12 @@
 #define SPACES_BUT_LAST	"[" WS "]+(?![^" WS "])"
 
 #define DIGIT	"\\p{N}"
-#define GPT2	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" WS "\\p{L}\\p{N}]+|" SPACES_BUT_LAST
+#define GPT2	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" WS "\\p{L}\\p{N}]+|" \
+		SPACES_BUT_LAST
 #define MODERN(digits) \
-		"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" \
-		digits "| ?[^" WS "\\p{L}\\p{N}]+[\\r\\n]*|[" WS "]*[\\r\\n]+|" \
+		"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|" \
+		"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits \
+		"| ?[^" WS "\\p{L}\\p{N}]+[\\r\\n]*|[" WS "]*[\\r\\n]+|" \
 		SPACES_BUT_LAST "|[" WS "]+"
 
 struct flavour {
@@ -136,7 +138,8 @@ static npu_status cut(const struct walk *w, int stage, const char *piece, size_t
 	if (!code)
 		return w->word(w->user, piece, len);
 	while (pos < len) {
-		rc = pcre2_match(code, (PCRE2_SPTR)piece, len, pos, PCRE2_NO_UTF_CHECK, w->match, NULL);
+		rc = pcre2_match(code, (PCRE2_SPTR)piece, len, pos, PCRE2_NO_UTF_CHECK, w->match,
+				 NULL);
 		if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
 			return npu_fail(rc == PCRE2_ERROR_NOMEMORY ? NPU_ERR_NOMEM : NPU_ERR_LIMIT,
 					"pre-tokenizer: PCRE2 error %d in a piece of %zu bytes", rc,

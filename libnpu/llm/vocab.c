@@ -277,7 +277,8 @@ static npu_status load_id(const struct vocab *v, const npu_gguf *g, const char *
 		return NPU_OK;
 	}
 	if (!st && *id >= v->n)
-		return npu_fail(NPU_ERR_FORMAT, "key '%s': id %u, vocabulary has %u", key, *id, v->n);
+		return npu_fail(NPU_ERR_FORMAT, "key '%s': id %u, vocabulary has %u", key, *id,
+				v->n);
 	return st;
 }
 

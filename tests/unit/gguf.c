@@ -18,7 +18,8 @@
 
 /* Places in the sample where a test writes something else. */
 struct marks {
-	size_t n_tensors, n_pairs, first_key_len, first_type, array_elem, array_n, nested_n, str_len;
+	size_t n_tensors, n_pairs, first_key_len, first_type, array_elem, array_n, nested_n;
+	size_t str_len;
 	size_t bool_value, alignment, name_len, n_dims, ne0, type, offset;
 };
 

@@ -254,10 +254,9 @@ static int generate(struct generator *g)
 		status = print_end(g);
 	take_moment(r, &r->finished);
 	if (!status && !strcmp(r->ending, "context full"))
-		status = fail(EXIT_CONTEXT, "the context's %u positions are full after %zu tokens of "
-			      "%zu prompt and %zu answer; --ctx makes it larger",
-			      npu_session_n_ctx(r->session), r->n_prompt + r->n_predicted,
-			      r->n_prompt, r->n_predicted);
+		status = fail(EXIT_CONTEXT, "the context's %u positions are full after %zu tokens "
+			      "of prompt and %zu of the answer; --ctx makes it larger",
+			      npu_session_n_ctx(r->session), r->n_prompt, r->n_predicted);
 	return status;
 }
 

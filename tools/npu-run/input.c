@@ -19,19 +19,19 @@ static int read_stream(FILE *f, const char *name, char **text, size_t *len)
 		if (cap - n < 4096) {
 			cap = cap ? 2 * cap : 65536;
 			more = realloc(buf, cap + 1);
-			if (!more || cap > 2 * MAX_BYTES) {
-				free(more ? more : buf);
-				return more ? fail(EXIT_OTHER, "%s: more than %u bytes", name, MAX_BYTES) :
-					      fail(EXIT_OTHER, "%s: no memory", name);
+			if (!more) {
+				free(buf);
+				return fail(EXIT_OTHER, "%s: no memory", name);
 			}
 			buf = more;
 		}
 		got = fread(buf + n, 1, cap - n, f);
 		n += got;
-	} while (got);
-	if (ferror(f)) {
+	} while (got && n <= MAX_BYTES);
+	if (ferror(f) || n > MAX_BYTES) {
 		free(buf);
-		return fail(EXIT_FILE, "%s: %s", name, strerror(errno));
+		return n > MAX_BYTES ? fail(EXIT_OTHER, "%s: more than %u bytes", name, MAX_BYTES) :
+				       fail(EXIT_FILE, "%s: %s", name, strerror(errno));
 	}
 	buf[n] = 0;
 	*text = buf;
@@ -56,6 +56,11 @@ int read_text(const char *path, char **text, size_t *len)
 	return status;
 }
 
+static int not_an_id(const char *path, const char *p, size_t n)
+{
+	return fail(EXIT_USAGE, "%s: '%.16s' after %zu ids is not a token id", path, p, n);
+}
+
 static int parse_ids(const char *path, const char *text, size_t len, uint32_t n_vocab,
 		     struct ids *out)
 {
@@ -68,15 +73,15 @@ static int parse_ids(const char *path, const char *text, size_t len, uint32_t n_
 			p++;
 			continue;
 		}
+		if (!isdigit((unsigned char)*p))
+			return not_an_id(path, p, out->n);
 		errno = 0;
-		value = isdigit((unsigned char)*p) ? strtoull(p, &after, 10) : 0;
-		if (!isdigit((unsigned char)*p) ||
-		    (*after && !isspace((unsigned char)*after) && *after != ','))
-			return fail(EXIT_USAGE, "%s: '%.16s' after %zu ids is not a token id", path, p,
-				    out->n);
+		value = strtoull(p, &after, 10);
+		if (*after && !isspace((unsigned char)*after) && *after != ',')
+			return not_an_id(path, p, out->n);
 		if (errno || value >= n_vocab)
-			return fail(EXIT_USAGE, "%s: id %llu after %zu ids, the vocabulary has %u", path,
-				    value, out->n, n_vocab);
+			return fail(EXIT_USAGE, "%s: id %llu after %zu ids, the vocabulary has %u",
+				    path, value, out->n, n_vocab);
 		out->id[out->n++] = (uint32_t)value;
 		p = after;
 	}

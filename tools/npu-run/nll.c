@@ -77,7 +77,8 @@ int nll(struct run *r)
 	if (status)
 		return status;
 	if (ids.n < 2 || ids.n > UINT32_MAX)
-		status = fail(EXIT_USAGE, "%s: %zu ids, at least 2 are wanted", r->opt.nll_file, ids.n);
+		status = fail(EXIT_USAGE, "%s: %zu ids, at least 2 are wanted",
+			      r->opt.nll_file, ids.n);
 	if (!status)
 		status = open_session(r, ids.n > 2048 ? (uint32_t)ids.n : 0);
 	if (!status) {
@@ -88,8 +89,8 @@ int nll(struct run *r)
 	}
 	for (size_t i = 0; !status && i < ids.n; i++)
 		if (ids.id[i] >= npu_session_n_vocab(r->session))
-			status = fail(EXIT_USAGE, "%s: id %u, the vocabulary has %u", r->opt.nll_file,
-				      ids.id[i], npu_session_n_vocab(r->session));
+			status = fail(EXIT_USAGE, "%s: id %u, the vocabulary has %u",
+				      r->opt.nll_file, ids.id[i], npu_session_n_vocab(r->session));
 	if (!status)
 		status = evaluate(r, &ids);
 	free(ids.id);

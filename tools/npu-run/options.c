@@ -104,6 +104,9 @@ static const char help_text[] =
 "Exit status: 0 success, 1 other error, 2 usage, 3 file missing or unreadable, 4 malformed model,\n"
 "5 unsupported model, 6 no device, 7 context too small, 8 device failed, 130 interrupted.\n";
 
+/* Reports it; the value of a function that says whether all is well. */
+#define mistake(...) (fail(EXIT_USAGE, __VA_ARGS__), false)
+
 /* Decimal number up to @max; false after a message. */
 static bool number(const char *option, const char *text, uint64_t max, uint64_t *out)
 {
@@ -113,9 +116,8 @@ static bool number(const char *option, const char *text, uint64_t max, uint64_t 
 	*out = strtoull(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out <= max)
 		return true;
-	fail(EXIT_USAGE, "%s '%s': a number from 0 to %llu is wanted", option, text,
-	     (unsigned long long)max);
-	return false;
+	return mistake("%s '%s': a number from 0 to %llu is wanted", option, text,
+		       (unsigned long long)max);
 }
 
 static bool number32(const char *option, const char *text, uint32_t max, uint32_t *out)
@@ -136,8 +138,7 @@ static bool real(const char *option, const char *text, float *out)
 	*out = strtof(text, &end);
 	if (*text && !*end && isfinite(*out))
 		return true;
-	fail(EXIT_USAGE, "%s '%s': a number is wanted", option, text);
-	return false;
+	return mistake("%s '%s': a number is wanted", option, text);
 }
 
 static bool report_format(const char *text, enum report_format *out)
@@ -149,7 +150,7 @@ static bool report_format(const char *text, enum report_format *out)
 	else if (!strcmp(text, "none"))
 		*out = REPORT_NONE;
 	else
-		return fail(EXIT_USAGE, "--report '%s': text, json or none is wanted", text), false;
+		return mistake("--report '%s': text, json or none is wanted", text);
 	return true;
 }
 
@@ -247,19 +248,19 @@ static bool check(const struct options *o)
 	int prompts = !!o->prompt + !!o->prompt_file + !!o->tokens_file;
 
 	if (!o->model)
-		return fail(EXIT_USAGE, "no model: -m FILE is wanted; --help lists the options"), false;
+		return mistake("no model: -m FILE is wanted; --help lists the options");
 	if (o->mode == MODE_ANSWER && prompts != 1)
-		return fail(EXIT_USAGE, "one of -p, -f and --tokens is wanted; --help lists the "
-			    "options"), false;
+		return mistake("one of -p, -f and --tokens is wanted; --help lists the "
+			       "options");
 	if (o->mode != MODE_ANSWER && (prompts || o->force_file || o->top_logits))
-		return fail(EXIT_USAGE, "--tokenize and --nll take neither a prompt nor --force nor "
-			    "--logits"), false;
+		return mistake("--tokenize and --nll take neither a prompt nor --force nor "
+			       "--logits");
 	if (o->tokenize && o->nll_file)
-		return fail(EXIT_USAGE, "--tokenize and --nll exclude each other"), false;
+		return mistake("--tokenize and --nll exclude each other");
 	if (o->system && (o->raw || o->tokens_file))
-		return fail(EXIT_USAGE, "--system needs the chat template"), false;
+		return mistake("--system needs the chat template");
 	if (o->mode != MODE_TOKENIZE && device && *device && !device_known(device))
-		return fail(EXIT_USAGE, "device '%s': cpu, sim or drm is wanted", device), false;
+		return mistake("device '%s': cpu, sim or drm is wanted", device);
 	return true;
 }
 
@@ -279,10 +280,8 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
 		if (!apply(c, optarg, o))
 			return false;
 	}
-	if (optind < argc) {
-		fail(EXIT_USAGE, "argument '%s' belongs to no option", argv[optind]);
-		return false;
-	}
+	if (optind < argc)
+		return mistake("argument '%s' belongs to no option", argv[optind]);
 	o->mode = o->tokenize ? MODE_TOKENIZE : o->nll_file ? MODE_NLL : MODE_ANSWER;
 	return check(o);
 }

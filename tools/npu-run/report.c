@@ -56,9 +56,8 @@ static void print_placement(const struct run *r)
 		npu += p[i].n_npu;
 		cpu += p[i].n_cpu;
 	}
-	fprintf(stderr, "placement    %u ops on the NPU, %u on the CPU; %u NPU segment%s per decode step\n",
-		npu, cpu, npu_session_segments_per_decode(r->session),
-		npu_session_segments_per_decode(r->session) == 1 ? "" : "s");
+	fprintf(stderr, "placement    %u ops on the NPU, %u on the CPU; NPU segments per decode "
+		"step: %u\n", npu, cpu, npu_session_segments_per_decode(r->session));
 	if (npu)
 		fputs("  on NPU    ", stderr);
 	for (size_t i = 0; npu && i < n; i++)
@@ -81,7 +80,8 @@ static void print_times(const struct phase *p)
 		snprintf(device, sizeof(device), "%.1f ms", MS(p->device_ns));
 		snprintf(speed, sizeof(speed), "%.1f", rate(p->tokens, p->device_ns));
 	}
-	fprintf(stderr, "%-12s %13s %12.1f ms %12.1f ms", p->name, device, MS(p->wall_ns), MS(p->cpu_ns));
+	fprintf(stderr, "%-12s %13s %12.1f ms %12.1f ms", p->name, device, MS(p->wall_ns),
+		MS(p->cpu_ns));
 	if (p->tokens)
 		fprintf(stderr, " %13s %13.1f", speed, rate(p->tokens, p->wall_ns));
 	fputc('\n', stderr);
@@ -93,19 +93,21 @@ static void print_text(const struct run *r, const struct phase *p, size_t n)
 
 	fprintf(stderr, "\ndevice       %s\n", npu_session_device_name(r->session));
 	print_placement(r);
-	fprintf(stderr, "tokens       %zu prompt, %zu generated (%s)\n", r->n_prompt, r->n_predicted,
-		r->ending);
+	fprintf(stderr, "tokens       %zu prompt, %zu generated (%s)\n", r->n_prompt,
+		r->n_predicted, r->ending);
 	fprintf(stderr, "%-12s %13s %15s %15s %13s %13s\n", "", "device clock", "wall", "host CPU",
 		"tok/s device", "tok/s wall");
 	for (size_t i = 0; i < n; i++)
 		print_times(&p[i]);
 	for (size_t i = 0; i < n; i++)
 		if (p[i].read_bytes || p[i].write_bytes)
-			fprintf(stderr, "%-7s bytes  DRAM read %.1f MiB, written %.1f MiB; copied by the "
-				"host %.1f MiB; %" PRIu64 " jobs\n", p[i].name, MIB(p[i].read_bytes),
-				MIB(p[i].write_bytes), MIB(p[i].copied_bytes), p[i].jobs);
-	fprintf(stderr, "memory       weights %.1f MiB, KV %.1f MiB, scratch %.1f MiB, streams %.1f MiB\n",
-		MIB(s->weight_bytes), MIB(s->kv_bytes), MIB(s->scratch_bytes), MIB(s->stream_bytes));
+			fprintf(stderr, "%-7s bytes  DRAM read %.1f MiB, written %.1f MiB; copied "
+				"by the host %.1f MiB; %" PRIu64 " jobs\n", p[i].name,
+				MIB(p[i].read_bytes), MIB(p[i].write_bytes), MIB(p[i].copied_bytes),
+				p[i].jobs);
+	fprintf(stderr, "memory       weights %.1f MiB, KV %.1f MiB, scratch %.1f MiB, streams "
+		"%.1f MiB\n", MIB(s->weight_bytes), MIB(s->kv_bytes), MIB(s->scratch_bytes),
+		MIB(s->stream_bytes));
 	if (s->energy_nj)
 		fprintf(stderr, "energy       %.1f mJ by the device's own account\n",
 			(double)s->energy_nj / 1e6);
@@ -140,7 +142,8 @@ static json_t *json_placement(const struct run *r)
 	p = npu_session_placement(r->session, &n);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:s?}", "op", p[i].op,
-						      "npu", (int)p[i].n_npu, "cpu", (int)p[i].n_cpu,
+						      "npu", (int)p[i].n_npu,
+						      "cpu", (int)p[i].n_cpu,
 						      "reason", p[i].reason));
 	return list;
 }
@@ -185,7 +188,8 @@ void print_report(const struct run *r)
 	phases[n++] = phase_between("load", 0, &r->start, &r->opened);
 	phases[n++] = phase_between("prefill", r->n_prompt, &r->opened, &r->prefilled);
 	if (r->n_predicted > 1)		/* the first token comes out of the prefill */
-		phases[n++] = phase_between("decode", r->n_predicted - 1, &r->prefilled, &r->finished);
+		phases[n++] = phase_between("decode", r->n_predicted - 1, &r->prefilled,
+					    &r->finished);
 	if (format == REPORT_JSON)
 		print_json(r, phases, n);
 	else

@@ -149,7 +149,7 @@ struct npu_gguf_tensor {
 	npu_tensor_type type;
 	uint32_t n_dims;		/* 1..4 */
 	uint64_t ne[NPU_GGUF_MAX_DIMS];	/* elements; ne[0] is contiguous; unused ones are 1 */
-	const void *data;		/* aligned to npu_gguf_alignment() when the file is mapped */
+	const void *data;		/* of a mapped file: aligned to npu_gguf_alignment() */
 	uint64_t size;			/* bytes */
 	uint64_t offset;		/* of data, from the start of the file, bytes */
 };
