@@ -25,302 +25,319 @@ MODEL_STOP_SECONDS = 10
 
 
 class Verdict(Exception):
-	"""The run ends with this status; the message tells why."""
+    """The run ends with this status; the message tells why."""
 
-	def __init__(self, status, message):
-		super().__init__(message)
-		self.status = status
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
 
 
 class Control:
-	"""What the guest's agent says on its control port."""
+    """What the guest's agent says on its control port."""
 
-	def __init__(self):
-		self.data = b""
-		self.ready_at = None		# guest clock, seconds
-		self.status = None
-		self.dmesg = None
+    def __init__(self):
+        self.data = b""
+        self.ready_at = None  # guest clock, seconds
+        self.status = None
+        self.dmesg = None
 
-	def feed(self, data):
-		self.data += data
-		while self.dmesg is None:
-			line, newline, rest = self.data.partition(b"\n")
-			if not newline:
-				return
-			word, _, value = line.decode(errors="replace").partition(" ")
-			if word == "dmesg":
-				if len(rest) < int(value):
-					return
-				self.dmesg = rest[:int(value)].decode(errors="replace")
-				return
-			if word == "ready":
-				self.ready_at = float(value)
-			elif word == "exit":
-				self.status = int(value)
-			self.data = rest
+    def feed(self, data):
+        self.data += data
+        while self.dmesg is None:
+            line, newline, rest = self.data.partition(b"\n")
+            if not newline:
+                return
+            word, _, value = line.decode(errors="replace").partition(" ")
+            if word == "dmesg":
+                if len(rest) < int(value):
+                    return
+                self.dmesg = rest[: int(value)].decode(errors="replace")
+                return
+            if word == "ready":
+                self.ready_at = float(value)
+            elif word == "exit":
+                self.status = int(value)
+            self.data = rest
 
 
 def sweep_old_rundirs():
-	"""Remove what runs left that were killed: nobody holds their lock any more."""
-	for lock in glob.glob(f"{RUNDIR}*/lock"):
-		try:
-			with open(lock, "w", encoding="ascii") as f:
-				fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-				shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
-		except OSError:
-			continue		# in use, or somebody else's
+    """Remove what runs left that were killed: nobody holds their lock any more."""
+    for lock in glob.glob(f"{RUNDIR}*/lock"):
+        try:
+            with open(lock, "w", encoding="ascii") as f:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
+        except OSError:
+            continue  # in use, or somebody else's
 
 
 @contextlib.contextmanager
 def rundir():
-	sweep_old_rundirs()
-	path = tempfile.mkdtemp(prefix=RUNDIR)
-	with open(f"{path}/lock", "w", encoding="ascii") as lock:
-		fcntl.flock(lock, fcntl.LOCK_EX)
-		try:
-			yield path
-		finally:
-			shutil.rmtree(path, ignore_errors=True)
+    sweep_old_rundirs()
+    path = tempfile.mkdtemp(prefix=RUNDIR)
+    with open(f"{path}/lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class Guest:
-	def __init__(self, args, tmp):
-		self.args = args
-		self.tmp = tmp
-		self.log_path = args.log or f"{tmp}/log"
-		self.log = open(self.log_path, "wb", buffering=0)
-		self.kernel = kernels.find(args.arch, args.kernel)
-		self.control = Control()
-		self.models = []
-		self.qemu = None
-		self.sockets = {}
-		self.started = time.monotonic()
-		self.deadline = self.started + args.timeout
+    def __init__(self, args, tmp):
+        self.args = args
+        self.tmp = tmp
+        self.log_path = args.log or f"{tmp}/log"
+        self.log = open(self.log_path, "wb", buffering=0)
+        self.kernel = kernels.find(args.arch, args.kernel)
+        self.control = Control()
+        self.models = []
+        self.qemu = None
+        self.sockets = {}
+        self.started = time.monotonic()
+        self.deadline = self.started + args.timeout
 
-	def say(self, text):
-		if self.args.verbose:
-			print(f"vm: {time.monotonic() - self.started:6.2f} s: {text}", file=sys.stderr)
+    def say(self, text):
+        if self.args.verbose:
+            print(f"vm: {time.monotonic() - self.started:6.2f} s: {text}", file=sys.stderr)
 
-	# -- what the guest is given ----------------------------------------------------------
+    # -- what the guest is given ----------------------------------------------------------
 
-	def mounts(self):
-		"""(tag, mount options in the guest, directory, writable)"""
-		share = self.args.share or f"{self.tmp}/share"
-		os.makedirs(share, exist_ok=True)
-		yield "src", "ro,cache=mmap", paths.CHECKOUT, paths.CHECKOUT, False
-		yield "out", "rw,cache=none", os.path.abspath(share), "/mnt/out", True
-		models = paths.cache_dir() / "models"
-		if models.is_dir():
-			yield "models", "ro,cache=loose", models, models, False
+    def mounts(self):
+        """(tag, mount options in the guest, directory, writable)"""
+        share = self.args.share or f"{self.tmp}/share"
+        os.makedirs(share, exist_ok=True)
+        yield "src", "ro,cache=mmap", paths.CHECKOUT, paths.CHECKOUT, False
+        yield "out", "rw,cache=none", os.path.abspath(share), "/mnt/out", True
+        models = paths.cache_dir() / "models"
+        if models.is_dir():
+            yield "models", "ro,cache=loose", models, models, False
 
-	def command_script(self):
-		cwd = os.getcwd()
-		env = dict(item.split("=", 1) for item in self.args.env)
-		env["NPUEDGE_CACHE"] = str(paths.cache_dir())
-		lines = [f"export {k}={shlex.quote(v)}" for k, v in env.items()]
-		lines.append(f"cd {shlex.quote(cwd)} 2>/dev/null || cd {shlex.quote(str(paths.CHECKOUT))}")
-		if self.args.shell:
-			lines += terminal.settings()
-			lines.append("exec /run/npuvm/busybox cttyhack bash -i")
-		else:
-			lines.append("exec " + shlex.join(self.args.command))
-		return "\n".join(lines) + "\n"
+    def command_script(self):
+        cwd = os.getcwd()
+        env = dict(item.split("=", 1) for item in self.args.env)
+        env["NPUEDGE_CACHE"] = str(paths.cache_dir())
+        lines = [f"export {k}={shlex.quote(v)}" for k, v in env.items()]
+        lines.append(f"cd {shlex.quote(cwd)} 2>/dev/null || cd {shlex.quote(str(paths.CHECKOUT))}")
+        if self.args.shell:
+            lines += terminal.settings()
+            lines.append("exec /run/npuvm/busybox cttyhack bash -i")
+        else:
+            lines.append("exec " + shlex.join(self.args.command))
+        return "\n".join(lines) + "\n"
 
-	def make_initrd(self):
-		files = {"mounts": "".join(f"{tag} {opts} {where}\n"
-					   for tag, opts, _, where, _ in self.mounts()),
-			 "command": self.command_script()}
-		if self.args.shell:
-			files["shell"] = ""
-		path = f"{self.tmp}/initrd"
-		initrd.for_run(self.kernel, files, path)
-		return path
+    def make_initrd(self):
+        files = {
+            "mounts": "".join(
+                f"{tag} {opts} {where}\n" for tag, opts, _, where, _ in self.mounts()
+            ),
+            "command": self.command_script(),
+        }
+        if self.args.shell:
+            files["shell"] = ""
+        path = f"{self.tmp}/initrd"
+        initrd.for_run(self.kernel, files, path)
+        return path
 
-	def append(self):
-		args = [f"console={qemu.CONSOLE[self.kernel.arch]}", "loglevel=5", "panic=-1",
-			"printk.devkmsg=on", "log_buf_len=4M"]
-		if self.args.iommu and self.kernel.arch == "x86_64":
-			args += ["intel_iommu=on", "iommu=nopt"]
-		return " ".join(args + self.args.append)
+    def append(self):
+        args = [
+            f"console={qemu.CONSOLE[self.kernel.arch]}",
+            "loglevel=5",
+            "panic=-1",
+            "printk.devkmsg=on",
+            "log_buf_len=4M",
+        ]
+        if self.args.iommu:
+            args += ["intel_iommu=on", "iommu=nopt"]
+        return " ".join(args + self.args.append)
 
-	def qemu_argv(self):
-		a = self.args
-		how = accel.choose(self.kernel, self.say) if not a.icount else "tcg"
-		self.say(f"{self.kernel.release} ({self.kernel.arch}), {how}, {a.smp} CPUs, {a.mem}")
-		argv = qemu.machine(a.arch, how, a.mem, a.smp, a.icount, a.iommu)
-		argv += qemu.boot(self.kernel, self.make_initrd(), self.append(), self.log_path)
-		argv += qemu.ports(self.tmp, a.shell)
-		argv += qemu.share("root", paths.tree_dir(a.arch))
-		for tag, _, path, _, writable in self.mounts():
-			argv += qemu.share(tag, path, writable)
-		if a.qmp:
-			argv += ["-qmp", f"unix:{a.qmp},server=on,wait=off"]
-		argv += a.qemu_arg
-		for i, sock in enumerate(self.npu_sockets()):
-			argv += qemu.npu(i, sock)
-		return argv
+    def qemu_argv(self):
+        a = self.args
+        how = accel.choose(self.kernel, self.say) if not a.icount else "tcg"
+        self.say(f"{self.kernel.release} ({self.kernel.arch}), {how}, {a.smp} CPUs, {a.mem}")
+        argv = qemu.machine(a.arch, how, a.mem, a.smp, a.icount, a.iommu)
+        argv += qemu.boot(self.kernel, self.make_initrd(), self.append(), self.log_path)
+        argv += qemu.ports(self.tmp, a.shell)
+        argv += qemu.share("root", paths.tree_dir(a.arch))
+        for tag, _, path, _, writable in self.mounts():
+            argv += qemu.share(tag, path, writable)
+        if a.qmp:
+            argv += ["-qmp", f"unix:{a.qmp},server=on,wait=off"]
+        argv += a.qemu_arg
+        for i, sock in enumerate(self.npu_sockets()):
+            argv += qemu.npu(i, sock)
+        return argv
 
-	# -- starting ------------------------------------------------------------------------
+    # -- starting ------------------------------------------------------------------------
 
-	def npu_sockets(self):
-		return self.args.npu + [f"{self.tmp}/npusim{i}" for i in range(len(self.args.npusim))]
+    def npu_sockets(self):
+        return self.args.npu + [f"{self.tmp}/npusim{i}" for i in range(len(self.args.npusim))]
 
-	def start_models(self):
-		for i, command in enumerate(self.args.npusim):
-			sock = f"{self.tmp}/npusim{i}"
-			proc = children.start(shlex.split(command) + ["--socket", sock], self.log)
-			self.models.append(proc)
-			children.wait_listening(proc, sock, MODEL_START_SECONDS)
-		for sock in self.args.npu:
-			if not children.listening(sock):
-				raise paths.BenchError(f"nobody listens on {sock}")
+    def start_models(self):
+        for i, command in enumerate(self.args.npusim):
+            sock = f"{self.tmp}/npusim{i}"
+            proc = children.start(shlex.split(command) + ["--socket", sock], self.log)
+            self.models.append(proc)
+            children.wait_listening(proc, sock, MODEL_START_SECONDS)
+        for sock in self.args.npu:
+            if not children.listening(sock):
+                raise paths.BenchError(f"nobody listens on {sock}")
 
-	def listen(self):
-		for name in ("out", "ctl") + (("tty",) if self.args.shell else ()):
-			s = socket.socket(socket.AF_UNIX)
-			s.bind(f"{self.tmp}/{name}")
-			s.listen(1)
-			self.sockets[name] = s
+    def listen(self):
+        for name in ("out", "ctl") + (("tty",) if self.args.shell else ()):
+            s = socket.socket(socket.AF_UNIX)
+            s.bind(f"{self.tmp}/{name}")
+            s.listen(1)
+            self.sockets[name] = s
 
-	def accept(self):
-		"""QEMU connects to all of them before it runs the guest."""
-		for name, s in self.sockets.items():
-			s.settimeout(0.2)
-			while True:
-				try:
-					self.sockets[name] = s.accept()[0]
-					break
-				except socket.timeout:
-					self.check_alive()
-			s.close()
-			self.sockets[name].setblocking(False)
+    def accept(self):
+        """QEMU connects to all of them before it runs the guest."""
+        for name, s in self.sockets.items():
+            s.settimeout(0.2)
+            while True:
+                try:
+                    self.sockets[name] = s.accept()[0]
+                    break
+                except socket.timeout:
+                    self.check_alive()
+            s.close()
+            self.sockets[name].setblocking(False)
 
-	# -- running -------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------
 
-	def check_alive(self):
-		if time.monotonic() > self.deadline:
-			raise Verdict(EXIT_TIMEOUT, f"time limit of {self.args.timeout:g} s reached")
-		if self.qemu.poll() is not None and self.control.dmesg is None:
-			raise Verdict(EXIT_DIED, "the guest stopped before the command ended "
-						 f"(QEMU exit status {self.qemu.returncode})")
+    def check_alive(self):
+        if time.monotonic() > self.deadline:
+            raise Verdict(EXIT_TIMEOUT, f"time limit of {self.args.timeout:g} s reached")
+        if self.qemu.poll() is not None and self.control.dmesg is None:
+            raise Verdict(
+                EXIT_DIED,
+                "the guest stopped before the command ended "
+                f"(QEMU exit status {self.qemu.returncode})",
+            )
 
-	def on_output(self, data):
-		sys.stdout.buffer.write(data)
-		sys.stdout.buffer.flush()
+    def on_output(self, data):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
-	def on_control(self, data):
-		fresh = self.control.ready_at is None
-		self.control.feed(data)
-		if fresh and self.control.ready_at is not None:
-			self.say(f"command starts (guest clock {self.control.ready_at:.2f} s)")
+    def on_control(self, data):
+        fresh = self.control.ready_at is None
+        self.control.feed(data)
+        if fresh and self.control.ready_at is not None:
+            self.say(f"command starts (guest clock {self.control.ready_at:.2f} s)")
 
-	def pump(self):
-		"""Pass data on until the guest has told everything."""
-		with selectors.DefaultSelector() as sel, terminal.raw(self.args.shell):
-			sel.register(self.sockets["out"], selectors.EVENT_READ, self.on_output)
-			sel.register(self.sockets["ctl"], selectors.EVENT_READ, self.on_control)
-			if self.args.shell:
-				tty = self.sockets["tty"]
-				sel.register(tty, selectors.EVENT_READ, self.on_output)
-				sel.register(0, selectors.EVENT_READ, tty.sendall)
-			while self.control.dmesg is None:
-				for key, _ in sel.select(0.2):
-					data = os.read(key.fd, 65536)
-					if data:
-						key.data(data)
-					else:
-						sel.unregister(key.fileobj)
-				self.check_alive()
-			self.drain()
+    def pump(self):
+        """Pass data on until the guest has told everything."""
+        with selectors.DefaultSelector() as sel, terminal.raw(self.args.shell):
+            sel.register(self.sockets["out"], selectors.EVENT_READ, self.on_output)
+            sel.register(self.sockets["ctl"], selectors.EVENT_READ, self.on_control)
+            if self.args.shell:
+                tty = self.sockets["tty"]
+                sel.register(tty, selectors.EVENT_READ, self.on_output)
+                sel.register(0, selectors.EVENT_READ, tty.sendall)
+            while self.control.dmesg is None:
+                for key, _ in sel.select(0.2):
+                    data = os.read(key.fd, 65536)
+                    if data:
+                        key.data(data)
+                    else:
+                        sel.unregister(key.fileobj)
+                self.check_alive()
+            self.drain()
 
-	def drain(self):
-		"""The output port is empty before the guest reports the status; not so our socket."""
-		with contextlib.suppress(BlockingIOError):
-			while data := self.sockets["out"].recv(65536):
-				self.on_output(data)
+    def drain(self):
+        """The output port is empty before the guest reports the status; not so our socket."""
+        with contextlib.suppress(BlockingIOError):
+            while data := self.sockets["out"].recv(65536):
+                self.on_output(data)
 
-	def run(self):
-		self.start_models()
-		self.listen()
-		argv = self.qemu_argv()
-		self.qemu = children.start(argv, self.log)
-		self.accept()
-		self.pump()
-		self.say(f"command ended with status {self.control.status}")
+    def run(self):
+        self.start_models()
+        self.listen()
+        argv = self.qemu_argv()
+        self.qemu = children.start(argv, self.log)
+        self.accept()
+        self.pump()
+        self.say(f"command ended with status {self.control.status}")
 
-	# -- ending --------------------------------------------------------------------------
+    # -- ending --------------------------------------------------------------------------
 
-	def stop(self):
-		if self.qemu:
-			children.stop(self.qemu, 5)
-		for proc in self.models:
-			children.stop(proc, MODEL_STOP_SECONDS)
+    def stop(self):
+        if self.qemu:
+            children.stop(self.qemu, 5)
+        for proc in self.models:
+            children.stop(proc, MODEL_STOP_SECONDS)
 
-	def judge(self):
-		"""The kernel log first: a splat spoils a run whatever the command says."""
-		text = self.control.dmesg
-		if text is None:
-			self.log.flush()
-			with open(self.log_path, encoding="utf-8", errors="replace") as f:
-				text = f.read()
-		else:
-			self.log.write(b"---- kernel log ----\n" + text.encode())
-		bad = splat.find(text, splat.allowed_patterns(self.args.allow))
-		if bad:
-			print(splat.excerpt(text, bad), file=sys.stderr)
-			raise Verdict(EXIT_SPLAT, f"{len(bad)} splat lines in the kernel log; the command's "
-						  f"status was {self.control.status}; first: {bad[0]}")
+    def judge(self):
+        """The kernel log first: a splat spoils a run whatever the command says."""
+        text = self.control.dmesg
+        if text is None:
+            self.log.flush()
+            with open(self.log_path, encoding="utf-8", errors="replace") as f:
+                text = f.read()
+        else:
+            self.log.write(b"---- kernel log ----\n" + text.encode())
+        bad = splat.find(text, splat.allowed_patterns(self.args.allow))
+        if bad:
+            print(splat.excerpt(text, bad), file=sys.stderr)
+            raise Verdict(
+                EXIT_SPLAT,
+                f"{len(bad)} splat lines in the kernel log; the command's "
+                f"status was {self.control.status}; first: {bad[0]}",
+            )
 
-	def judge_models(self):
-		for proc in self.models:
-			if proc.returncode not in (0, -signal.SIGTERM):
-				raise Verdict(EXIT_BENCH, f"device model {shlex.join(proc.args[:-2])} ended with "
-							  f"status {proc.returncode}")
+    def judge_models(self):
+        for proc in self.models:
+            if proc.returncode not in (0, -signal.SIGTERM):
+                raise Verdict(
+                    EXIT_BENCH,
+                    f"device model {shlex.join(proc.args[:-2])} ended with "
+                    f"status {proc.returncode}",
+                )
 
-	def keep_log(self):
-		"""A log that nobody asked for is kept only when something went wrong."""
-		if self.args.log:
-			return self.args.log
-		fd, path = tempfile.mkstemp(prefix="npuedge-log-", suffix=".txt")
-		os.close(fd)
-		shutil.copyfile(self.log_path, path)
-		return path
+    def keep_log(self):
+        """A log that nobody asked for is kept only when something went wrong."""
+        if self.args.log:
+            return self.args.log
+        fd, path = tempfile.mkstemp(prefix="npuedge-log-", suffix=".txt")
+        os.close(fd)
+        shutil.copyfile(self.log_path, path)
+        return path
 
-	def log_tail(self, lines=15):
-		with open(self.log_path, encoding="utf-8", errors="replace") as f:
-			text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", f.read())
-		return "\n".join(text.splitlines()[-lines:])
+    def log_tail(self, lines=15):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", f.read())
+        return "\n".join(text.splitlines()[-lines:])
 
 
 def finish(guest, verdict):
-	if verdict is None:
-		return guest.control.status
-	if verdict.status != EXIT_SPLAT:
-		print(guest.log_tail(), file=sys.stderr)
-	print(f"vm: {verdict} (log: {guest.keep_log()})", file=sys.stderr)
-	return verdict.status
+    if verdict is None:
+        return guest.control.status
+    if verdict.status != EXIT_SPLAT:
+        print(guest.log_tail(), file=sys.stderr)
+    print(f"vm: {verdict} (log: {guest.keep_log()})", file=sys.stderr)
+    return verdict.status
 
 
 def run(args):
-	signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-	signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
-	with rundir() as tmp:
-		guest = Guest(args, tmp)
-		verdict = None
-		try:
-			guest.run()
-		except Verdict as v:
-			verdict = v
-		except paths.BenchError as err:
-			verdict = Verdict(EXIT_BENCH, str(err))
-		except KeyboardInterrupt:
-			return 128 + signal.SIGINT
-		finally:
-			guest.stop()
-		try:
-			guest.judge()
-			if verdict is None:
-				guest.judge_models()
-		except Verdict as v:
-			verdict = v
-		return finish(guest, verdict)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+    with rundir() as tmp:
+        guest = Guest(args, tmp)
+        verdict = None
+        try:
+            guest.run()
+        except Verdict as v:
+            verdict = v
+        except paths.BenchError as err:
+            verdict = Verdict(EXIT_BENCH, str(err))
+        except KeyboardInterrupt:
+            return 128 + signal.SIGINT
+        finally:
+            guest.stop()
+        try:
+            guest.judge()
+            if verdict is None:
+                guest.judge_models()
+        except Verdict as v:
+            verdict = v
+        return finish(guest, verdict)

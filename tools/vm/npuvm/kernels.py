@@ -12,61 +12,62 @@ FLAVOUR = {"x86_64": "amd64", "arm64": "arm64"}
 
 
 def versions():
-	"""The NAME = VALUE lines of tools/vm/versions."""
-	lines = (paths.CHECKOUT / "tools/vm/versions").read_text().splitlines()
-	return dict(line.split(" = ", 1) for line in lines if line and not line.startswith("#"))
+    """The NAME = VALUE lines of tools/vm/versions."""
+    lines = (paths.CHECKOUT / "tools/vm/versions").read_text().splitlines()
+    return dict(line.split(" = ", 1) for line in lines if line and not line.startswith("#"))
 
 
 class Kernel:
-	"""An unmodified Debian kernel, or a file that somebody built (then nothing is modular)."""
+    """An unmodified Debian kernel, or a file that somebody built (then nothing is modular)."""
 
-	def __init__(self, arch, release, image, modules=None):
-		self.arch = arch
-		self.release = release
-		self.image = Path(image)
-		self.modules = modules
+    def __init__(self, arch, release, image, modules=None):
+        self.arch = arch
+        self.release = release
+        self.image = Path(image)
+        self.modules = modules
 
-	@property
-	def series(self):
-		return re.match(r"\d+\.\d+", self.release).group(0)
+    @property
+    def series(self):
+        return re.match(r"\d+\.\d+", self.release).group(0)
 
-	@property
-	def kdir(self):
-		"""Path of the build directory as seen inside the build tree."""
-		return f"/lib/modules/{self.release}/build"
+    @property
+    def kdir(self):
+        """Path of the build directory as seen inside the build tree."""
+        return f"/lib/modules/{self.release}/build"
 
 
 def installed(arch):
-	"""Every kernel of an architecture that can be booted, oldest first."""
-	tree = paths.tree_dir(arch)
-	found = []
-	for modules in tree.glob(f"usr/lib/modules/*-{FLAVOUR[arch]}"):
-		release = modules.name
-		images = (modules / "vmlinuz", tree / "boot" / f"vmlinuz-{release}")
-		image = next((i for i in images if i.is_file()), None)
-		if image and (modules / "modules.dep").is_file():
-			found.append(Kernel(arch, release, image, modules))
-	return sorted(found, key=lambda k: [int(n) for n in re.findall(r"\d+", k.release)])
+    """Every kernel of an architecture that can be booted, oldest first."""
+    tree = paths.tree_dir(arch)
+    found = []
+    for modules in tree.glob(f"usr/lib/modules/*-{FLAVOUR[arch]}"):
+        release = modules.name
+        images = (modules / "vmlinuz", tree / "boot" / f"vmlinuz-{release}")
+        image = next((i for i in images if i.is_file()), None)
+        if image and (modules / "modules.dep").is_file():
+            found.append(Kernel(arch, release, image, modules))
+    return sorted(found, key=lambda k: [int(n) for n in re.findall(r"\d+", k.release)])
 
 
 def find(arch, name):
-	"""`name` is a series (the newest release of it is taken), "new" or "lts" (see versions), a
-	release, or the path of an image."""
-	name = versions().get("kernel_" + name, name)
-	if "/" in name:
-		if not Path(name).is_file():
-			raise paths.BenchError(f"kernel image {name} does not exist")
-		return Kernel(arch, "0.0-custom", Path(name).resolve())
-	kernels = installed(arch)
-	for kernel in reversed(kernels):
-		if name in (kernel.series, kernel.release):
-			return kernel
-	have = ", ".join(k.release for k in kernels) or "none"
-	raise paths.BenchError(f"no {arch} kernel {name} in the tree (installed: {have}): "
-			       "run tools/vm/setup")
+    """`name` is a series (the newest release of it is taken), "new" or "lts" (see versions), a
+    release, or the path of an image."""
+    name = versions().get("kernel_" + name, name)
+    if "/" in name:
+        if not Path(name).is_file():
+            raise paths.BenchError(f"kernel image {name} does not exist")
+        return Kernel(arch, "0.0-custom", Path(name).resolve())
+    kernels = installed(arch)
+    for kernel in reversed(kernels):
+        if name in (kernel.series, kernel.release):
+            return kernel
+    have = ", ".join(k.release for k in kernels) or "none"
+    raise paths.BenchError(
+        f"no {arch} kernel {name} in the tree (installed: {have}): " "run tools/vm/setup"
+    )
 
 
 def build_dir(kernel):
-	if not os.path.lexists(f"{paths.tree_dir()}/usr{kernel.kdir}"):
-		raise paths.BenchError(f"the tree has no headers of {kernel.release}: run tools/vm/setup")
-	return kernel.kdir
+    if not os.path.lexists(f"{paths.tree_dir()}/usr{kernel.kdir}"):
+        raise paths.BenchError(f"the tree has no headers of {kernel.release}: run tools/vm/setup")
+    return kernel.kdir
