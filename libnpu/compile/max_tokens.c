@@ -4,7 +4,7 @@
 #include "compile/plan.h"
 
 static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const struct placement *p,
-		 uint32_t m)
+		 uint32_t m, bool roomy)
 {
 	struct plan plan;
 	uint32_t i;
@@ -12,28 +12,39 @@ static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const str
 	for (i = 0; i < p->n_segments; i++) {
 		if (!p->segments[i].on_npu)
 			continue;
-		if (npu_plan(g, &p->segments[i], m, chip->sram_bytes, &plan))
+		if (npu_plan(g, &p->segments[i], m, chip->sram_bytes, roomy, &plan))
 			return false;
 		npu_plan_fini(&plan);
 	}
 	return true;
 }
 
-uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g, uint32_t limit)
+static uint32_t search(const struct npu_chip_info *chip, const npu_graph *g,
+		       const struct placement *p, uint32_t limit, bool roomy)
 {
 	uint32_t lo = 0, hi = limit, mid;
-	struct placement p;
 
-	if (npu_place(chip, g, 0, &p))
-		return 0;
 	/* lo fits, above hi nothing does. */
 	while (lo < hi) {
 		mid = lo + (hi - lo + 1) / 2;
-		if (fits(chip, g, &p, mid))
+		if (fits(chip, g, p, mid, roomy))
 			lo = mid;
 		else
 			hi = mid - 1;
 	}
-	npu_placement_fini(&p);
 	return lo;
+}
+
+uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g, uint32_t limit)
+{
+	struct placement p;
+	uint32_t m;
+
+	if (npu_place(chip, g, 0, &p))
+		return 0;
+	m = search(chip, g, &p, limit, true);
+	if (!m)
+		m = search(chip, g, &p, limit, false);
+	npu_placement_fini(&p);
+	return m;
 }

@@ -7,7 +7,7 @@
 
 #include "error.h"
 
-#define ALIGN		64u
+#define ALIGN		256u	/* a granule of dependency tracking */
 
 static uint32_t align_up(uint32_t n)
 {
@@ -198,21 +198,26 @@ static bool is_activation(const struct npu_tensor *t)
 	       t->kind == NPU_TENSOR_OUTPUT;
 }
 
-/* Does an op of the segment, or (@outside) one behind it, read @tensor? */
-static bool is_read(const struct plan *p, uint32_t tensor, bool outside)
+/* Who reads what: once per plan. */
+static void find_uses(struct plan *p)
 {
-	uint32_t end = p->seg.first_op + p->seg.n_ops, i, j;
-	uint32_t from = outside ? end : p->seg.first_op;
-	uint32_t to = outside ? npu_graph_n_ops(p->g) : end;
+	uint32_t end = p->seg.first_op + p->seg.n_ops, node, i, j;
 	const struct npu_op *op;
 
-	for (i = from; i < to; i++) {
+	for (i = 0; i < npu_graph_n_tensors(p->g); i++)
+		p->uses[i] = (struct tensor_use){ .last_node = NO_NODE };
+	for (node = 0; node < p->n_nodes; node++) {
+		for (i = 0; i < p->nodes[node].n_ops; i++) {
+			op = npu_graph_op(p->g, p->nodes[node].op + i);
+			for (j = 0; j < op->n_in; j++)
+				p->uses[op->in[j]].last_node = node;
+		}
+	}
+	for (i = end; i < npu_graph_n_ops(p->g); i++) {
 		op = npu_graph_op(p->g, i);
 		for (j = 0; j < op->n_in; j++)
-			if (op->in[j] == tensor)
-				return true;
+			p->uses[op->in[j]].behind = true;
 	}
-	return false;
 }
 
 static void extend(struct plan *p, uint32_t tensor, uint32_t node)
@@ -261,24 +266,6 @@ static void use_table(struct plan *p, uint32_t id, uint32_t node)
 	extend(p, id, node);
 }
 
-static uint32_t last_use(const struct plan *p, uint32_t tensor)
-{
-	uint32_t node, last = 0, i;
-	const struct npu_op *op;
-
-	for (node = 0; node < p->n_nodes; node++) {
-		op = npu_graph_op(p->g, p->nodes[node].op);
-		for (i = 0; i < op->n_in; i++)
-			if (op->in[i] == tensor)
-				last = node;
-		op = node_last_op(p->g, &p->nodes[node]);
-		for (i = 0; i < op->n_in; i++)
-			if (op->in[i] == tensor)
-				last = node;
-	}
-	return last;
-}
-
 /* An input of the op whose buffer its output may take over, or NPU_NO_TENSOR. */
 static uint32_t reusable_input(const struct plan *p, const struct npu_op *op, uint32_t node)
 {
@@ -303,7 +290,7 @@ static uint32_t reusable_input(const struct plan *p, const struct npu_op *op, ui
 		in = npu_graph_tensor(p->g, op->in[i]);
 		if (in->dtype == out->dtype && in->cols == out->cols &&
 		    npu_plan_rows(p, in->id) == npu_plan_rows(p, out->id) &&
-		    last_use(p, in->id) == node)
+		    p->uses[in->id].last_node == node)
 			return in->id;
 	}
 	return NPU_NO_TENSOR;
@@ -313,21 +300,18 @@ static uint32_t reusable_input(const struct plan *p, const struct npu_op *op, ui
 static uint32_t query_group(const struct plan *p, const struct npu_op *rope)
 {
 	const struct npu_tensor *t = npu_graph_tensor(p->g, rope->out);
+	uint32_t node = p->uses[rope->out].last_node, group;
 	const struct npu_op *op;
-	uint32_t i, group;
 
-	if (rope->kind != NPU_OP_ROPE || t->n_uses != 1 || t->kind != NPU_TENSOR_ACT || p->m == 1)
+	if (rope->kind != NPU_OP_ROPE || t->n_uses != 1 || t->kind != NPU_TENSOR_ACT || p->m == 1 ||
+	    node == NO_NODE)
 		return 0;
-	for (i = p->seg.first_op; i < p->seg.first_op + p->seg.n_ops; i++) {
-		op = npu_graph_op(p->g, i);
-		if (op->kind != NPU_OP_ATTENTION || op->in[0] != t->id)
-			continue;
-		group = op->attention.n_heads / op->attention.n_kv_heads;
-		if (rope->rope.n_heads != op->attention.n_heads || t->dtype != NPU_DTYPE_F16)
-			return 0;
-		return group > 1 && op->attention.n_kv_heads > 1 ? group : 0;
-	}
-	return 0;
+	op = npu_graph_op(p->g, p->nodes[node].op);
+	if (op->kind != NPU_OP_ATTENTION || rope->rope.n_heads != op->attention.n_heads ||
+	    t->dtype != NPU_DTYPE_F16)
+		return 0;
+	group = op->attention.n_heads / op->attention.n_kv_heads;
+	return group > 1 && op->attention.n_kv_heads > 1 ? group : 0;
 }
 
 static void add_output(struct plan *p, const struct npu_op *op, uint32_t node)
@@ -338,8 +322,8 @@ static void add_output(struct plan *p, const struct npu_op *op, uint32_t node)
 
 	if (t->kind == NPU_TENSOR_KV)
 		return;
-	pl->store = t->kind == NPU_TENSOR_OUTPUT || is_read(p, op->out, true);
-	pl->streamed = pl->store && op->kind == NPU_OP_MATMUL && !is_read(p, op->out, false);
+	pl->store = t->kind == NPU_TENSOR_OUTPUT || p->uses[op->out].behind;
+	pl->streamed = pl->store && op->kind == NPU_OP_MATMUL && p->uses[op->out].last_node == NO_NODE;
 	pl->by_group = query_group(p, op);
 	reuse = reusable_input(p, op, node);
 	if (reuse == NPU_NO_TENSOR) {
@@ -373,30 +357,27 @@ static bool overlap(const struct buf *a, const struct buf *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-static int by_addr(const void *a, const void *b)
+/* Lowest address where @b meets none of the @n placed buffers, ascending, that live at the same time. */
+static uint32_t first_fit(const struct buf *b, struct buf *const *placed, uint32_t n, uint32_t base)
 {
-	const struct buf *x = *(const struct buf *const *)a, *y = *(const struct buf *const *)b;
+	uint32_t i, at = base;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-/* Lowest address where @b meets none of the @n placed buffers that live at the same time. */
-static uint32_t first_fit(const struct buf *b, struct buf *const *placed, uint32_t n, uint32_t base,
-			  const struct buf **live)
-{
-	uint32_t i, n_live = 0, at = base;
-
-	for (i = 0; i < n; i++)
-		if (overlap(placed[i], b))
-			live[n_live++] = placed[i];
-	qsort(live, n_live, sizeof(*live), by_addr);
-	for (i = 0; i < n_live; i++) {
-		if (live[i]->addr >= at + b->size)
+	for (i = 0; i < n; i++) {
+		if (!overlap(placed[i], b))
+			continue;
+		if (placed[i]->addr >= at + b->size)
 			break;
-		if (live[i]->addr + live[i]->size > at)
-			at = live[i]->addr + live[i]->size;
+		if (placed[i]->addr + placed[i]->size > at)
+			at = placed[i]->addr + placed[i]->size;
 	}
 	return at;
+}
+
+static void insert_by_addr(struct buf *b, struct buf **placed, uint32_t n)
+{
+	for (; n && placed[n - 1]->addr > b->addr; n--)
+		placed[n] = placed[n - 1];
+	placed[n] = b;
 }
 
 static int larger_first(const void *a, const void *b)
@@ -412,31 +393,23 @@ static int larger_first(const void *a, const void *b)
 }
 
 /* Greedy by size; good for the few shapes of a decoder, whose layers repeat. */
-static npu_status assign(struct plan *p, uint32_t base)
+static void assign(struct plan *p, uint32_t base)
 {
-	const struct buf **live = malloc((p->n_bufs + 1) * sizeof(*live));
-	struct buf **order = malloc((p->n_bufs + 1) * sizeof(*order));
+	struct buf **order = p->order, **placed = p->order + p->max_bufs;
 	uint64_t end, peak = base;
 	uint32_t i;
 
-	if (!live || !order) {
-		free(live);
-		free(order);
-		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u buffers", p->n_bufs);
-	}
 	for (i = 0; i < p->n_bufs; i++)
 		order[i] = &p->bufs[i];
 	qsort(order, p->n_bufs, sizeof(*order), larger_first);
 	for (i = 0; i < p->n_bufs && peak <= p->sram_bytes; i++) {
-		order[i]->addr = first_fit(order[i], order, i, base, live);
+		order[i]->addr = first_fit(order[i], placed, i, base);
+		insert_by_addr(order[i], placed, i);
 		end = (uint64_t)order[i]->addr + order[i]->size;
 		if (end > peak)
 			peak = end;
 	}
-	free(live);
-	free(order);
 	p->peak = peak > UINT32_MAX ? UINT32_MAX : (uint32_t)peak;
-	return NPU_OK;
 }
 
 /* Largest row of norm weights. */
@@ -453,7 +426,7 @@ static uint32_t const_slot(const struct plan *p)
 	return align_up(bytes);
 }
 
-npu_status npu_plan_try(struct plan *p, const struct tune *tune)
+void npu_plan_try(struct plan *p, const struct tune *tune)
 {
 	uint32_t i, base;
 
@@ -467,13 +440,13 @@ npu_status npu_plan_try(struct plan *p, const struct tune *tune)
 	base = p->const_addr + CONST_SLOTS * p->const_slot;
 	for (i = 0; i < p->n_nodes; i++)
 		add_node(p, i);
-	return assign(p, base);
+	assign(p, base);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
 
 npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
-		    uint32_t sram_bytes, struct plan *out)
+		    uint32_t sram_bytes, bool roomy, struct plan *out)
 {
 	uint32_t n_tensors = npu_graph_n_tensors(g);
 	npu_status status;
@@ -488,14 +461,17 @@ npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t 
 	out->temps = calloc(seg->n_ops + 1, sizeof(*out->temps));
 	out->per_token = calloc(n_tensors + 1, sizeof(*out->per_token));
 	out->places = calloc(n_tensors + 1, sizeof(*out->places));
+	out->uses = calloc(n_tensors + 1, sizeof(*out->uses));
 	out->bufs = calloc(out->max_bufs, sizeof(*out->bufs));
-	if (!out->nodes || !out->temps || !out->per_token || !out->places || !out->bufs) {
+	out->order = calloc(2 * (size_t)out->max_bufs, sizeof(*out->order));
+	if (!out->uses || !out->order || !out->nodes || !out->temps || !out->per_token || !out->places || !out->bufs) {
 		npu_plan_fini(out);
 		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u ops", seg->n_ops);
 	}
 	out->n_nodes = npu_make_nodes(g, seg, out->nodes);
 	npu_mark_token_rows(g, out->per_token);
-	status = npu_plan_search(out);
+	find_uses(out);
+	status = npu_plan_search(out, roomy);
 	if (status)
 		npu_plan_fini(out);
 	return status;
@@ -507,6 +483,8 @@ void npu_plan_fini(struct plan *p)
 	free(p->temps);
 	free(p->per_token);
 	free(p->places);
+	free(p->uses);
 	free(p->bufs);
+	free(p->order);
 	memset(p, 0, sizeof(*p));
 }

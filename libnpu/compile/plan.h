@@ -57,6 +57,14 @@ struct node_temps {
 	uint32_t chunk;		/* computed at a time; MATMUL: units of the weight, NODE_GLU: columns */
 };
 
+/* Who reads a tensor. */
+struct tensor_use {
+	uint32_t last_node;	/* of the segment; NO_NODE: none */
+	bool behind;		/* an op behind the segment */
+};
+
+#define NO_NODE		UINT32_MAX
+
 #define CONST_SLOTS	3
 
 struct plan {
@@ -67,10 +75,12 @@ struct plan {
 	struct node *nodes;
 	uint32_t n_nodes;
 	bool *per_token;
-	struct place *places;	/* one per tensor of the graph */
+	struct tensor_use *uses; /* one per tensor of the graph */
+	struct place *places;	/* likewise */
 	struct node_temps *temps; /* one per node */
 	struct buf *bufs;
 	uint32_t n_bufs, max_bufs;
+	struct buf **order;	/* scratch of the allocator */
 	struct tune tune;
 	uint32_t carrier;	/* SRAM address */
 	uint32_t const_addr, const_slot; /* ring of norm weights */
@@ -88,15 +98,17 @@ struct attn_shape {
 	uint32_t tile, n_tiles;
 };
 
-/* @m tokens instead of the graph's.  NPU_ERR_LIMIT names what does not fit. */
+/* @m tokens instead of the graph's; @roomy: only plans that double-buffer everything.  NPU_ERR_LIMIT names
+ * what does not fit.
+ */
 npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
-		    uint32_t sram_bytes, struct plan *out);
+		    uint32_t sram_bytes, bool roomy, struct plan *out);
 void npu_plan_fini(struct plan *p);
 void npu_plan_dump(const struct plan *p, FILE *f);
 
 /* tune.c: one attempt with given choices, and the search for good ones. */
-npu_status npu_plan_try(struct plan *p, const struct tune *tune);
-npu_status npu_plan_search(struct plan *p);
+void npu_plan_try(struct plan *p, const struct tune *tune);
+npu_status npu_plan_search(struct plan *p, bool roomy);
 
 void npu_attn_shape(const struct plan *p, const struct npu_op *op, struct attn_shape *out);
 

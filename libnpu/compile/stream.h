@@ -90,7 +90,7 @@ struct stream {
 	npu_status status;		/* sticky: after a failure, adding does nothing */
 };
 
-#define CARRIER_SRAM	64u
+#define CARRIER_SRAM	256u
 
 npu_status stream_init(struct stream *s, uint32_t sram_bytes, uint32_t n_resources);
 void stream_fini(struct stream *s);

@@ -1,59 +1,64 @@
 // SPDX-License-Identifier: MIT
 #include "compile/track.h"
 
-#include <string.h>
-
 #include "error.h"
 
-/* Calls @fn for every granule of the access. */
-static void for_granules(struct stream *s, const struct access *a, unsigned int engine,
-			 void (*fn)(struct stream *s, struct granule *g, unsigned int engine,
-				    const struct access *a, uint32_t *need),
-			 uint32_t *need)
+/* Granules [*first, *end) of row (i, j) of an access; false, with an error, beyond the SRAM. */
+static bool row_granules(struct stream *s, const struct access *a, uint32_t i, uint32_t j,
+			 struct granule **first, struct granule **end)
 {
-	uint32_t i, j, at, g;
+	uint64_t at = a->addr + (uint64_t)i * a->stride[1] + (uint64_t)j * a->stride[0];
+	uint64_t last = (at + a->bytes - 1) / GRANULE;
+
+	if (last >= s->n_granules) {
+		s->status = npu_fail(NPU_ERR_INVALID, "internal: command %u touches SRAM 0x%llx + %u",
+				     s->n, (unsigned long long)at, a->bytes);
+		return false;
+	}
+	*first = &s->granules[at / GRANULE];
+	*end = &s->granules[last + 1];
+	return true;
+}
+
+/* What @engine must have seen the end of before the access. */
+static void collect(struct stream *s, unsigned int engine, const struct access *a, uint32_t *need)
+{
+	struct granule *g, *end;
+	uint32_t i, j;
+	unsigned int d;
 
 	for (i = 0; i < a->count[1] && a->bytes; i++) {
 		for (j = 0; j < a->count[0]; j++) {
-			at = a->addr + i * a->stride[1] + j * a->stride[0];
-			if ((at + a->bytes - 1) / GRANULE >= s->n_granules) {
-				s->status = npu_fail(NPU_ERR_INVALID,
-						     "internal: command %u touches SRAM 0x%x + %u",
-						     s->n, at, a->bytes);
+			if (!row_granules(s, a, i, j, &g, &end))
 				return;
+			for (; g < end; g++) {
+				if (g->writer != engine && g->written > need[g->writer])
+					need[g->writer] = g->written;
+				for (d = 0; a->write && d < ENGINES; d++)
+					if (g->read[d] > need[d])
+						need[d] = g->read[d];
 			}
-			for (g = at / GRANULE; g <= (at + a->bytes - 1) / GRANULE; g++)
-				fn(s, &s->granules[g], engine, a, need);
 		}
 	}
+	need[engine] = 0;
 }
 
-static void collect(struct stream *s, struct granule *g, unsigned int engine, const struct access *a,
-		    uint32_t *need)
+static void record(struct stream *s, unsigned int engine, const struct access *a)
 {
-	unsigned int d;
+	struct granule *g, *end;
+	uint32_t i, j;
 
-	(void)s;
-	if (g->written && g->writer != engine && g->written > need[g->writer])
-		need[g->writer] = g->written;
-	if (!a->write)
-		return;
-	for (d = 0; d < ENGINES; d++)
-		if (d != engine && g->read[d] > need[d])
-			need[d] = g->read[d];
-}
-
-static void record(struct stream *s, struct granule *g, unsigned int engine, const struct access *a,
-		   uint32_t *need)
-{
-	(void)need;
-	if (!a->write) {
-		g->read[engine] = s->seq[engine];
-		return;
+	for (i = 0; i < a->count[1] && a->bytes; i++) {
+		for (j = 0; j < a->count[0]; j++) {
+			if (!row_granules(s, a, i, j, &g, &end))
+				return;
+			for (; g < end && !a->write; g++)
+				g->read[engine] = s->seq[engine];
+			for (; g < end; g++)
+				*g = (struct granule){ .writer = engine,
+						       .written = s->seq[engine] };
+		}
 	}
-	memset(g->read, 0, sizeof(g->read));
-	g->writer = engine;
-	g->written = s->seq[engine];
 }
 
 void track_record(struct stream *s, unsigned int engine, const struct access *acc, uint32_t n)
@@ -63,10 +68,10 @@ void track_record(struct stream *s, unsigned int engine, const struct access *ac
 	/* Reads first: a command that does both is its granules' writer. */
 	for (i = 0; i < n; i++)
 		if (!acc[i].write)
-			for_granules(s, &acc[i], engine, record, NULL);
+			record(s, engine, &acc[i]);
 	for (i = 0; i < n; i++)
 		if (acc[i].write)
-			for_granules(s, &acc[i], engine, record, NULL);
+			record(s, engine, &acc[i]);
 }
 
 /* ---- carriers ---------------------------------------------------------------------------- */
@@ -202,7 +207,7 @@ void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd, cons
 
 	for (i = 0; i < n; i++)
 		if (!acc[i].no_wait)
-			for_granules(s, &acc[i], engine, collect, need);
+			collect(s, engine, &acc[i], need);
 	reduce(s, engine, need);
 	for (d = 0; d < ENGINES && !s->status; d++) {
 		if (need[d] <= s->clock[engine][d])

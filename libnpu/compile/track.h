@@ -5,7 +5,7 @@
 
 #include "compile/stream.h"
 
-#define GRANULE		64u	/* bytes of SRAM that are tracked as one */
+#define GRANULE		256u	/* bytes of SRAM that are tracked as one */
 
 /* Give @cmd, about to be appended to @engine, the waits that its accesses need. */
 void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd, const struct access *acc,

@@ -116,32 +116,37 @@ static const struct level {
 	{ 1 << 20, 1, 1 << 20, 2, SLOT_MIN },
 };
 
-npu_status npu_plan_search(struct plan *p)
+static bool try_slot(struct plan *p, const struct level *l, uint32_t slot)
 {
-	const struct level *l;
+	const struct tune tune = {
+		.slot = slot,
+		.kv_heads = kv_heads(p, p->sram_bytes / l->kv_share),
+		.kv_bufs = l->bufs,
+		.sp_bufs = l->bufs,
+		.stage_bytes = p->sram_bytes / l->stage_share,
+	};
+
+	npu_plan_try(p, &tune);
+	return take_ring(p, l->slots);
+}
+
+npu_status npu_plan_search(struct plan *p, bool roomy)
+{
+	uint32_t i, slot, n = sizeof(levels) / sizeof(levels[0]);
 	npu_status status;
-	struct tune tune;
-	uint32_t i;
 
 	status = check_rows(p);
 	if (status)
 		return status;
-	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		l = &levels[i];
-		tune = (struct tune){
-			.kv_heads = kv_heads(p, p->sram_bytes / l->kv_share),
-			.kv_bufs = l->bufs,
-			.sp_bufs = l->bufs,
-			.stage_bytes = p->sram_bytes / l->stage_share,
-		};
-		for (tune.slot = SLOT_MAX; tune.slot >= l->slot_min;
-		     tune.slot = tune.slot * 3 / 4 & ~63u) {
-			status = npu_plan_try(p, &tune);
-			if (status)
-				return status;
-			if (take_ring(p, l->slots))
+	for (i = 0; i < (roomy ? n - 1 : n); i++) {
+		/* What does not fit with the smallest slot needs no more attempts. */
+		if (!try_slot(p, &levels[i], levels[i].slot_min))
+			continue;
+		for (slot = SLOT_MAX; slot > levels[i].slot_min; slot = slot * 3 / 4 & ~255u)
+			if (try_slot(p, &levels[i], slot))
 				return NPU_OK;
-		}
+		try_slot(p, &levels[i], levels[i].slot_min);
+		return NPU_OK;
 	}
 	return too_large(p);
 }

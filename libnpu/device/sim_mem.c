@@ -90,6 +90,8 @@ npu_status npu_sim_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
 		return npu_fail(NPU_ERR_NOMEM, "BO of 0x%llx bytes: no memory",
 				(unsigned long long)size);
 	}
+	/* Only a hint: fewer page faults while weights are packed. */
+	madvise(bo->mem, size, MADV_HUGEPAGE);
 	*out = &bo->base;
 	return NPU_OK;
 }

@@ -206,7 +206,7 @@ static void test_max_tokens(void **state)
 	const struct npu_chip_info *chip;
 	struct rig_program p;
 	struct rig r;
-	uint32_t i, max, last = 0;
+	uint32_t i, m, max, last = 0;
 
 	(void)state;
 	for (i = 0; i < 3; i++) {
@@ -216,8 +216,20 @@ static void test_max_tokens(void **state)
 		assert_in_range(max, last + 1, 4095);
 		last = max;
 		assert_int_equal(npu_compile_max_tokens(chip, r.full, 3), 3);
-		assert_int_equal(rig_compile(&r, max + 1, NPU_LOGITS_ALL, 0, &p), NPU_ERR_LIMIT);
+		assert_int_equal(rig_compile(&r, 4 * max, NPU_LOGITS_ALL, 0, &p), NPU_ERR_LIMIT);
 		assert_non_null(strstr(npu_error_message(), "SRAM"));
+		/* Single buffers and the smallest ring, as many tokens as that allows. */
+		for (m = 4 * max; rig_compile(&r, m, NPU_LOGITS_ALL, 0, &p); m--)
+			;
+		assert_true(m >= max);
+		if (m < 300)
+			rig_step(&p, m);
+		rig_program_free(&p);
+		if (m < 300) {
+			rig_close(&r);
+			rig_open(&r, &spec, 300, srams[i]);
+			chip = npu_device_chip(r.dev);
+		}
 		assert_ok(rig_compile(&r, max, NPU_LOGITS_ALL, 0, &p));
 		rig_step(&p, max < 200 ? max : 200);
 		rig_step(&p, 40 < max ? 40 : max);

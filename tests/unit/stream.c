@@ -157,10 +157,10 @@ static void push_chain(struct program *p, const uint32_t *at)
 
 static void push_group(struct program *p)
 {
-	uint32_t at[5], i, regions = 1 + rnd(p, 3), base = CARRIER_SRAM + rnd(p, AREA / 2 / 64) * 64;
+	uint32_t at[5], i, regions = 1 + rnd(p, 3), base = CARRIER_SRAM + rnd(p, AREA / 2 / 256) * 256;
 
 	for (i = 0; i < 5; i++)
-		at[i] = base + i * 192;
+		at[i] = base + i * 256;	/* whole granules */
 	push_chain(p, at);
 	p->steps[p->n++] = (struct step){ .kind = GROUP };
 	for (i = 0; i < regions; i++) {

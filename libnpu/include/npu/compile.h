@@ -77,8 +77,9 @@ NPU_API npu_status npu_program_new(npu_device *dev, npu_weights *w, npu_kv *kv, 
 NPU_API void npu_program_del(npu_program *p);
 
 /**
- * Largest number of tokens M <= @limit for which a graph like @g (M scaled, all else equal) can be
- * compiled for @chip; 0 if not even one fits.  @g may have any M.
+ * Largest number of tokens M <= @limit for which a graph like @g (M scaled, all else equal) can be compiled
+ * for @chip with loads overlapping work everywhere, or, if there is none, at all; 0 if not even one token
+ * fits.  Programs of somewhat more tokens may still compile, but gain nothing.  @g may have any M.
  */
 NPU_API uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g,
 					uint32_t limit);
