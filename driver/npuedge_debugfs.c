@@ -33,9 +33,14 @@ static struct npuedge_device *npuedge_debugfs_device(struct seq_file *m)
 
 static int npuedge_debugfs_fw_log(struct seq_file *m, void *data)
 {
+	struct npuedge_device *edev = npuedge_debugfs_device(m);
 	struct drm_printer p = drm_seq_file_printer(m);
+	int cookie;
 
-	npuedge_fw_print_log(npuedge_debugfs_device(m), &p);
+	if (!npuedge_device_enter(edev, &cookie))
+		return -ENODEV;
+	npuedge_fw_print_log(edev, &p);
+	npuedge_device_exit(edev, cookie);
 	return 0;
 }
 
@@ -128,14 +133,13 @@ DEFINE_DEBUGFS_ATTRIBUTE(npuedge_debugfs_reset_fops, npuedge_debugfs_get_reset,
 
 /**
  * npuedge_debugfs_init() - make the files
- * @minor: the device's minor
+ * @edev: device, before it is registered: DRM calls no driver for accelerators' minors
  */
-void npuedge_debugfs_init(struct drm_minor *minor)
+void npuedge_debugfs_init(struct npuedge_device *edev)
 {
-	struct npuedge_device *edev = to_npuedge_device(minor->dev);
+	struct dentry *root = edev->base.debugfs_root;
 
-	drm_debugfs_add_files(minor->dev, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
-	debugfs_create_u32("job_timeout_ms", 0600, minor->debugfs_root, &edev->job_timeout_ms);
-	debugfs_create_file_unsafe("reset", 0600, minor->debugfs_root, edev,
-				   &npuedge_debugfs_reset_fops);
+	drm_debugfs_add_files(&edev->base, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
+	debugfs_create_u32("job_timeout_ms", 0600, root, &edev->job_timeout_ms);
+	debugfs_create_file_unsafe("reset", 0600, root, edev, &npuedge_debugfs_reset_fops);
 }

@@ -4,12 +4,14 @@
 
 #include <linux/kconfig.h>
 
-struct drm_minor;
+struct npuedge_device;
 
 #if IS_ENABLED(CONFIG_DEBUG_FS)
-void npuedge_debugfs_init(struct drm_minor *minor);
+void npuedge_debugfs_init(struct npuedge_device *edev);
 #else
-#define npuedge_debugfs_init NULL
+static inline void npuedge_debugfs_init(struct npuedge_device *edev)
+{
+}
 #endif
 
 #endif

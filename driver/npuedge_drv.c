@@ -20,7 +20,6 @@
 
 #include "npuedge_array.h"
 #include "npuedge_compat.h"
-#include "npuedge_debugfs.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
 #include "npuedge_fw.h"
@@ -479,7 +478,6 @@ const struct drm_driver npuedge_drm_driver = {
 	.minor = DRM_NPUEDGE_VERSION_MINOR,
 	.gem_create_object = npuedge_gem_create_object,
 	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
-	.debugfs_init = npuedge_debugfs_init,
 };
 
 static int __init npuedge_init(void)

@@ -17,6 +17,7 @@
 #include <drm/drm_managed.h>
 
 #include "npuedge_compat.h"
+#include "npuedge_debugfs.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
 #include "npuedge_irq.h"
@@ -66,6 +67,7 @@ static int npuedge_plat_register_drm(struct npuedge_device *edev)
 	if (ret)
 		goto err_stop;
 
+	npuedge_debugfs_init(edev);
 	ret = drm_dev_register(&edev->base, 0);
 	if (ret)
 		goto err_put;

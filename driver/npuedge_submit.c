@@ -17,6 +17,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
 
+#include "ne1_cmd.h"
 #include "npuedge_array.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
@@ -175,6 +176,13 @@ out_free_in:
 	return ret;
 }
 
+/* What firmware checks too; but a mistake found here fails the call, not the queue. */
+static bool npuedge_submit_va_ok(u64 va, u64 size)
+{
+	return !(va & 63) && va >= NPUEDGE_VA_START && va < NPUEDGE_VA_END &&
+	       size <= NPUEDGE_VA_END - va;
+}
+
 static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_job *desc,
 				      const struct drm_npuedge_array *array)
 {
@@ -193,7 +201,7 @@ static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_
 	for (u32 i = 0; i < array->count; i++) {
 		const struct drm_npuedge_stream *s = &streams[i];
 
-		if (s->pad || !s->size || (s->va | s->size) & 63) {
+		if (s->pad || !s->size || s->size & 63 || !npuedge_submit_va_ok(s->va, s->size)) {
 			ret = -EINVAL;
 			break;
 		}
@@ -210,7 +218,12 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 	struct npuedge_job *job;
 	int ret;
 
-	if (args->flags || args->pad || (args->params_va | args->profile_va) & 63)
+	if (args->flags || args->pad ||
+	    !npuedge_submit_va_ok(args->params_va, sizeof(struct ne1_params)))
+		return -EINVAL;
+	if (args->profile_va &&
+	    !npuedge_submit_va_ok(args->profile_va,
+				  args->streams.count * sizeof(struct ne1_profile)))
 		return -EINVAL;
 
 	job = npuedge_job_create(submit->queue, submit->file->client_id);
