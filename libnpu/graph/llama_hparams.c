@@ -161,7 +161,7 @@ static npu_status read_heads(const npu_gguf *m, struct npu_llama_hparams *hp)
 	if (value_dim != hp->head_dim || rope_dim != hp->head_dim)
 		return npu_fail(
 			NPU_ERR_UNSUPPORTED,
-			"llama: value length %u and rotated dimensions %u, must be head dimension %u",
+			"llama: value length %u, rotated dimensions %u: must be head dimension %u",
 			value_dim, rope_dim, hp->head_dim);
 	return NPU_OK;
 }

@@ -458,9 +458,12 @@ static void test_same_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_widen),	   cmocka_unit_test(test_narrow_rounds_to_even),
-		cmocka_unit_test(test_exp),	   cmocka_unit_test(test_scalar_table),
-		cmocka_unit_test(test_avx2_table), cmocka_unit_test(test_same_bits),
+		cmocka_unit_test(test_widen),
+		cmocka_unit_test(test_narrow_rounds_to_even),
+		cmocka_unit_test(test_exp),
+		cmocka_unit_test(test_scalar_table),
+		cmocka_unit_test(test_avx2_table),
+		cmocka_unit_test(test_same_bits),
 	};
 
 	return cmocka_run_group_tests_name("cpu_kernels", tests, NULL, NULL);

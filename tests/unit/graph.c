@@ -369,10 +369,14 @@ static void test_dump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_tensors),
-		cmocka_unit_test(test_op_checks),      cmocka_unit_test(test_fusion),
-		cmocka_unit_test(test_llama_refusals), cmocka_unit_test(test_llama_shapes),
-		cmocka_unit_test(test_rope_table),     cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_tensors),
+		cmocka_unit_test(test_op_checks),
+		cmocka_unit_test(test_fusion),
+		cmocka_unit_test(test_llama_refusals),
+		cmocka_unit_test(test_llama_shapes),
+		cmocka_unit_test(test_rope_table),
+		cmocka_unit_test(test_dump),
 	};
 
 	return cmocka_run_group_tests_name("graph", tests, NULL, NULL);

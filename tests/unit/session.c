@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -358,6 +359,96 @@ static void test_npu_same_bits(void **state)
 	check_same_on(&s, "sim");
 }
 
+static void test_npu_placement(void **state)
+{
+	struct npu_session_options opt = { .struct_size = sizeof(opt),
+					   .device = "sim",
+					   .strict = 1 };
+	struct npu_session_stats st = { .struct_size = sizeof(st) };
+	const struct npu_placement *p;
+	uint32_t n_npu = 0, n_cpu = 0;
+	float logits[90];
+	struct model m;
+	npu_session *s;
+	size_t n;
+
+	(void)state;
+	model_open(&m, &tiny_default);
+	/* The embedding's rows are looked up on the CPU by design, which strict mode accepts. */
+	ok(npu_session_open(m.gguf, &opt, &s));
+	p = npu_session_placement(s, &n);
+	for (size_t i = 0; i < n; i++) {
+		n_npu += p[i].n_npu;
+		n_cpu += p[i].n_cpu;
+		assert_true(!p[i].n_cpu == !p[i].reason);
+		assert_true(!p[i].n_cpu || !strcmp(p[i].op, "get_rows"));
+	}
+	assert_int_equal(n_cpu, 1);
+	assert_true(n_npu > 30);
+	assert_int_equal(npu_session_segments_per_decode(s), 1);
+	ok(npu_session_eval(s, m.tokens, 1, logits, 1));
+	ok(npu_session_eval(s, m.tokens, 1, logits, 1));
+	ok(npu_session_get_stats(s, &st));
+	assert_int_equal(st.jobs, 2);
+	assert_true(st.device_ns > 0 && st.macs > 0 && st.dram_read_bytes > 0);
+	assert_true(!isnan(st.temperature_c) && st.stream_bytes > 0);
+	npu_session_close(s);
+	model_close(&m);
+}
+
+/* Write the profile of a chip like "edge" that cannot multiply 4-bit weights; returns "sim:PATH". */
+static const char *chip_without_u4m(void)
+{
+	static char device[64] = "sim:";
+	char line[256], *path = device + strlen("sim:");
+	FILE *in = fopen("tools/npusim/chips/edge.chip", "r"), *out;
+	int fd;
+
+	strcpy(path, "/tmp/session-chip-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(in && fd >= 0);
+	out = fdopen(fd, "w");
+	assert_non_null(out);
+	while (fgets(line, sizeof(line), in))
+		fputs(strncmp(line, "formats", 7) ? line : "formats = f32 f16 i8\n", out);
+	fclose(in);
+	fclose(out);
+	return device;
+}
+
+/* Matrices that the NPU cannot use run on the CPU, in between, to the same bits. */
+static void test_npu_fallback(void **state)
+{
+	const char *device = chip_without_u4m();
+	struct npu_session_options opt = {
+		.struct_size = sizeof(opt), .device = device, .strict = 1
+	};
+	const struct npu_placement *p;
+	struct model m;
+	npu_session *s;
+	size_t n;
+
+	(void)state;
+	check_same_on(&tiny_default, device);
+	model_open(&m, &tiny_default);
+	assert_int_equal(npu_session_open(m.gguf, &opt, &s), NPU_ERR_STRICT);
+	assert_null(s);
+	assert_non_null(strstr(npu_error_message(), "matmul 'l0.q'"));
+	assert_non_null(strstr(npu_error_message(), "format"));
+	opt.strict = 0;
+	setenv("NPU_STRICT", "1", 1);
+	assert_int_equal(npu_session_open(m.gguf, &opt, &s), NPU_ERR_STRICT);
+	unsetenv("NPU_STRICT");
+	ok(npu_session_open(m.gguf, &opt, &s));
+	p = npu_session_placement(s, &n);
+	for (size_t i = 0; i < n; i++)
+		assert_true(strcmp(p[i].op, "matmul") || (p[i].n_npu && p[i].n_cpu && p[i].reason));
+	assert_true(npu_session_segments_per_decode(s) > 1);
+	npu_session_close(s);
+	model_close(&m);
+	unlink(device + strlen("sim:"));
+}
+
 /* ---- errors ------------------------------------------------------------------------------ */
 
 static void check_refusals(const struct model *m, const char *device)
@@ -476,9 +567,14 @@ static void test_stats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reference),     cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_npu_same_bits), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_options),	      cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_reference),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_npu_same_bits),
+		cmocka_unit_test(test_npu_placement),
+		cmocka_unit_test(test_npu_fallback),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_stats),
 	};
 
 	return cmocka_run_group_tests_name("session", tests, NULL, NULL);

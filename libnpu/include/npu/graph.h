@@ -94,17 +94,19 @@ struct npu_tensor {
  *		An id >= n is an error.
  * RMS_NORM	x F32|F16 [T][cols], w CONST F32 [1][cols] -> F16|F32
  * MATMUL	a F16|F32 [T][k], w WEIGHT [n][k] -> F32|F16 [T][n]
- *		Q8_0 is the contract's packed I8; Q4_1 packed U4M; Q4_0 packed U4M with the same scale
- *		and min = fp16(-8 * scale), which is exact below 8190; F32, F16 and BF16 are plain B.
+ *		Q8_0 is the contract's packed I8; Q4_1 packed U4M; Q4_0 packed U4M with the same
+ *		scale and min = fp16(-8 * scale), exact for scales below 8190; F32, F16 and BF16 are
+ *		plain B.
  * ROPE		x F32 [T][n_heads * head_dim], table CONST F32 [n_ctx][head_dim] -> F16|F32
  *		Token t uses table row pos + t: cos[head_dim / 2] then sin[head_dim / 2].
  * KV_APPEND	x F16 [T][kv cols], cache KV -> the cache tensor itself
  *		Writes rows pos..pos+n_valid-1 of the cache.
  * ATTENTION	q F16 [T][n_heads * head_dim], K KV, V KV -> F16|F32, as q
- *		Query head h reads KV head h / (n_heads / n_kv_heads); token t sees positions 0..pos+t.
- *		Positions go by tiles of kv_tile that start at multiples of it: S = MM(q, K), SOFTMAX
- *		(FIRST on tile 0), O = MM ACC(p, V).  Tiles at or beyond pos+n_valid are skipped; cache
- *		rows from there to the end of the last tile count as zeros.  out = DIV_ROW(O, l).
+ *		Query head h reads KV head h / (n_heads / n_kv_heads); token t sees positions
+ *		0..pos+t.  Positions go by tiles of kv_tile that start at multiples of it: S =
+ *		MM(q, K), SOFTMAX (FIRST on tile 0), O = MM ACC(p, V).  Tiles at or beyond
+ *		pos+n_valid are skipped; cache rows from there to the end of the last tile count as
+ *		zeros.  out = DIV_ROW(O, l).
  * SILU		x F32 -> F32|F16
  * MUL, ADD	x F32|F16, y F32|F16 -> F32|F16
  * SWIGLU	gate F32, up F32 -> F16|F32: silu(gate) * up
@@ -199,8 +201,8 @@ NPU_API npu_status npu_graph_rope(npu_graph *g, const char *name, uint32_t x, ui
 				  const struct npu_rope *attr, enum npu_dtype dtype, uint32_t *out);
 NPU_API npu_status npu_graph_kv_append(npu_graph *g, uint32_t x, uint32_t cache);
 NPU_API npu_status npu_graph_attention(npu_graph *g, const char *name, uint32_t q, uint32_t k,
-				       uint32_t v, const struct npu_attention *attr, enum npu_dtype dtype,
-				       uint32_t *out);
+				       uint32_t v, const struct npu_attention *attr,
+				       enum npu_dtype dtype, uint32_t *out);
 NPU_API npu_status npu_graph_silu(npu_graph *g, const char *name, uint32_t x, enum npu_dtype dtype,
 				  uint32_t *out);
 NPU_API npu_status npu_graph_mul(npu_graph *g, const char *name, uint32_t x, uint32_t y,
