@@ -414,6 +414,35 @@ static void test_refusals(void **state)
 	npu_graph_del(g);
 }
 
+static void test_bad_token(void **state)
+{
+	static const float rows[2 * 4] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	const struct npu_gguf_tensor table = { .name = "table", .type = NPU_TYPE_F32, .n_dims = 2,
+					       .ne = { 4, 2, 1, 1 }, .data = rows };
+	uint32_t ids[2] = { 1, 2 }, ii, it, io;
+	float out[2 * 4] = { 0 };
+	void *data[3] = { 0 };
+	struct npu_cpu *cpu;
+	npu_graph *g;
+
+	(void)state;
+	ok(npu_graph_new(2, &g));
+	ok(npu_graph_input(g, "ids", NPU_DTYPE_U32, 2, 1, &ii));
+	ok(npu_graph_weight(g, &table, &it));
+	ok(npu_graph_get_rows(g, "x", ii, it, &io));
+	data[ii] = ids;
+	data[io] = out;
+	ok(npu_cpu_new(1, &cpu));
+	ok(npu_cpu_reserve(cpu, g));
+	assert_int_equal(npu_cpu_run(cpu, g, 0, 1, data, 0, 2), NPU_ERR_INVALID);
+	assert_non_null(strstr(npu_error_message(), "id 2"));
+	/* The bad id does not count if its row does not. */
+	ok(npu_cpu_run(cpu, g, 0, 1, data, 0, 1));
+	assert_memory_equal(out, rows + 4, 4 * sizeof(float));
+	npu_cpu_del(cpu);
+	npu_graph_del(g);
+}
+
 /* ---- memory plan ------------------------------------------------------------------------- */
 
 /* Every tensor is filled with its id when born and must still hold it at its last use. */
@@ -470,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_matmul),
 		cmocka_unit_test(test_attention),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_bad_token),
 		cmocka_unit_test(test_plan),
 	};
 

@@ -7,3 +7,4 @@ $(graph-tests): %: %.o $(O)/tests/unit/gguf_build.o $(O)/tests/unit/tiny_model.o
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(libnpu-libs) -lcmocka $(LDLIBS)
 
 unit-tests += $(graph-tests)
+valgrind-tests += $(addprefix $(O)/tests/unit/,graph cpu_exec)
