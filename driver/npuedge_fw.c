@@ -272,7 +272,8 @@ int npuedge_fw_boot(struct npuedge_device *edev)
  * @edev: device
  *
  * Sleeps until it does, at most the platform's heartbeat time.  Needs no help of firmware's message
- * handling and no register.
+ * handling and no register.  Firmware counts device time, which a model may let pass slowly: this
+ * is for diagnosis, not for decisions.
  *
  * Return: true if so.
  */

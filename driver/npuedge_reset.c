@@ -5,7 +5,7 @@
  * A job that takes too long is first looked at: perhaps its interrupt got lost, or other queues
  * had the device.  Then, step by step:
  *
- * 1. firmware whose heart beats is told to reset the queue: its jobs end, nobody else notices;
+ * 1. firmware is told to stop the queue: its jobs end, nobody else notices;
  * 2. if that fails, the device is reset and firmware booted anew.  Queues are created again.
  *    Jobs that firmware had not taken run then as if nothing had happened; a queue whose job was
  *    interrupted loses its jobs and is told that it is innocent;
@@ -278,7 +278,6 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 {
 	struct npuedge_queue *q = job->queue;
 	struct npuedge_device *edev = q->edev;
-	bool hung = true;
 
 	npuedge_queue_process(q);
 	if (dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
@@ -287,10 +286,12 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 
 	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
 		job->number, jiffies_to_msecs(q->sched.timeout));
-	if (npuedge_fw_alive(edev))
-		hung = npuedge_queue_kill(q);
-	if (hung)
-		npuedge_reset_device(edev, q);
+	if (!npuedge_queue_kill(q))
+		return;
+
+	drm_err(&edev->base, "firmware does not stop queue %u, its heart %s\n", q->index,
+		npuedge_fw_alive(edev) ? "beats" : "stands still");
+	npuedge_reset_device(edev, q);
 }
 
 /**
