@@ -53,7 +53,8 @@ static void print_dma(const struct ne1_cmd_dma *c, FILE *f)
 		(unsigned long long)c->offset);
 	if (c->dyn != NE1_NO_PARAM)
 		fprintf(f, "+v%u*%u", c->dyn, c->dyn_scale);
-	fprintf(f, " %u x %u stride %llu", c->rows, c->row_bytes, (unsigned long long)c->dram_stride);
+	fprintf(f, " %u x %u stride %llu", c->rows, c->row_bytes,
+		(unsigned long long)c->dram_stride);
 	if (c->clip != NE1_NO_PARAM)
 		fprintf(f, " clip v%u-%d", c->clip, c->clip_bias);
 }
@@ -69,8 +70,8 @@ static void print_mm(const struct ne1_cmd_mm *c, FILE *f)
 static void print_softmax(const struct ne1_cmd_softmax *c, FILE *f)
 {
 	fprintf(f, "%s s 0x%05x p 0x%05x o 0x%05x state 0x%05x, rows %u (%u per token) tile %u+%u",
-		c->hdr.flags & NE1_SOFTMAX_FIRST ? ".first" : "", c->s, c->p, c->o, c->state, c->rows,
-		c->rows_per_token, c->tile_start, c->cols);
+		c->hdr.flags & NE1_SOFTMAX_FIRST ? ".first" : "", c->s, c->p, c->o, c->state,
+		c->rows, c->rows_per_token, c->tile_start, c->cols);
 	if (c->window)
 		fprintf(f, " window %u", c->window);
 	fprintf(f, " * %g", (double)c->f0);
@@ -78,7 +79,8 @@ static void print_softmax(const struct ne1_cmd_softmax *c, FILE *f)
 
 static void print_vx(const struct ne1_cmd_vx *c, FILE *f)
 {
-	fprintf(f, " %s 0x%05x = %s 0x%05x", type_name(c->otype), c->out, type_name(c->xtype), c->x);
+	fprintf(f, " %s 0x%05x = %s 0x%05x", type_name(c->otype), c->out, type_name(c->xtype),
+		c->x);
 	if (c->y || c->y_si || c->y_so)
 		fprintf(f, ", %s 0x%05x", type_name(c->ytype), c->y);
 	fprintf(f, ", %ux%u rows of %u", c->outer, c->inner, c->cols);

@@ -50,9 +50,10 @@ uint32_t emit_addr(const struct emit *e, uint32_t tensor)
 bool emit_can_move(struct emit *e, const struct npu_tensor *t, uint32_t row_bytes)
 {
 	if (!e->status && row_bytes % 4)
-		e->status = npu_fail(NPU_ERR_UNSUPPORTED,
-				     "tensor '%s': rows of %u bytes between memory and NPU, not a multiple of 4",
-				     t->name, row_bytes);
+		e->status = npu_fail(
+			NPU_ERR_UNSUPPORTED,
+			"tensor '%s': rows of %u bytes between memory and NPU, not a multiple of 4",
+			t->name, row_bytes);
 	return !e->status;
 }
 
@@ -69,8 +70,8 @@ static void move_tensor(struct emit *e, uint8_t opcode, uint32_t id)
 	const struct place *pl = &e->plan->places[id];
 	uint32_t rows = npu_plan_rows(e->plan, id), bytes = io_row_bytes(t);
 	uint32_t addr = emit_addr(e, id);
-	union ne1_cmd cmd = emit_dma(opcode, BASE_IO, e->io_offset[id], bytes, bytes, addr, pl->stride,
-				     rows);
+	union ne1_cmd cmd =
+		emit_dma(opcode, BASE_IO, e->io_offset[id], bytes, bytes, addr, pl->stride, rows);
 	struct access acc = emit_rows(addr, bytes, rows, pl->stride, opcode == NE1_OP_LD);
 
 	if (!emit_can_move(e, t, bytes))
@@ -94,7 +95,8 @@ static void load_table(struct emit *e, uint32_t id)
 	e->status = npu_weights_find(e->weights, t, &entry);
 	if (e->status)
 		return;
-	cmd = emit_dma(NE1_OP_LD, BASE_CONST, entry->offset, stride, stride, addr, stride, e->plan->m);
+	cmd = emit_dma(NE1_OP_LD, BASE_CONST, entry->offset, stride, stride, addr, stride,
+		       e->plan->m);
 	cmd.dma.dyn = VALUE_POS;
 	cmd.dma.dyn_scale = stride;
 	cmd.dma.clip = VALUE_N_VALID;
@@ -187,7 +189,9 @@ static void emit_op(struct emit *e, uint32_t node)
 	}
 }
 
-/* Inputs of the node that come from memory and are not here yet: those whose buffer's life begins now. */
+/* Inputs of the node that come from memory and are not here yet: those whose buffer's life begins
+ * now.
+ */
 static void load_inputs(struct emit *e, uint32_t node)
 {
 	const struct plan *p = e->plan;

@@ -2,9 +2,9 @@
 /*
  * Emission: a planned segment becomes a command stream.
  *
- * Weights and norm weights come through rings: the load of an item is issued as soon as the item that had
- * its slot before is consumed, far ahead of its use.  What the items are is found by emitting twice; the
- * first pass only collects them.
+ * Weights and norm weights come through rings: the load of an item is issued as soon as the item
+ * that had its slot before is consumed, far ahead of its use.  What the items are is found by
+ * emitting twice; the first pass only collects them.
  */
 #ifndef LIBNPU_COMPILE_EMIT_H
 #define LIBNPU_COMPILE_EMIT_H
@@ -57,7 +57,8 @@ struct emit {
 	npu_status status;		/* sticky, like the stream's */
 };
 
-/* The whole segment into @stream, which is initialised here.  @weight_bytes: what the ring reads. */
+/* The whole segment into @stream, which is initialised here.  @weight_bytes: what the ring reads.
+ */
 npu_status npu_emit(const struct plan *plan, const npu_weights *weights, const npu_kv *kv,
 		    const uint64_t *io_offset, uint64_t carrier_offset, struct stream *stream,
 		    uint64_t *weight_bytes);

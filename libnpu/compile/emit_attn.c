@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention over the cache, tile by tile, scores never leaving the SRAM.  A tile's K and V are loaded for a
- * block of KV heads together, as they lie side by side in the cache.  Tile 0 always runs; each further one
- * is a region that is skipped, with all behind it, once it starts at or beyond kv_len.
+ * Attention over the cache, tile by tile, scores never leaving the SRAM.  A tile's K and V are
+ * loaded for a block of KV heads together, as they lie side by side in the cache.  Tile 0 always
+ * runs; each further one is a region that is skipped, with all behind it, once it starts at or
+ * beyond kv_len.
  *
- * Order of a region's loads against the products of two tiles before comes from tokens: semaphore SEM_USER
- * counts free pairs of K and V buffers; every tile takes one and gives one back, skipped or not.
+ * Order of a region's loads against the products of two tiles before comes from tokens: semaphore
+ * SEM_USER counts free pairs of K and V buffers; every tile takes one and gives one back, skipped
+ * or not.
  */
 #include "compile/emit.h"
 
@@ -18,7 +20,7 @@ struct attn {
 	uint32_t k_memory, v_memory;	/* what stands for the caches in dependencies */
 	uint32_t kv_row;		/* bytes of a cache row in memory */
 	uint32_t tile_row;		/* bytes of the block's part, in a tile buffer */
-	uint32_t q, q_group, q_stride;	/* queries: address, from KV head to KV head, from row to row */
+	uint32_t q, q_group, q_stride;	/* queries: address, to the next KV head, to the next row */
 	uint32_t head0, block;		/* KV heads of the block: first, number */
 };
 
@@ -46,7 +48,9 @@ static bool attn_init(struct attn *a, struct emit *e, uint32_t node)
 	return !e->status;
 }
 
-/* Queries ordered [KV head][token][head of the group], so that the rows of a KV head are evenly spaced. */
+/* Queries ordered [KV head][token][head of the group], so that the rows of a KV head are evenly
+ * spaced.
+ */
 static void arrange_queries(struct attn *a)
 {
 	struct emit *e = a->e;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products with weights: tiles of a few units by, if possible, all of k stream through the ring.
- * Where a unit does not fit a slot, k is cut into steps that accumulate in an F32 output; the bits are the
- * same, because the accumulator of a product is F32 anyway.
+ * Matrix products with weights: tiles of a few units by, if possible, all of k stream through the
+ * ring. Where a unit does not fit a slot, k is cut into steps that accumulate in an F32 output; the
+ * bits are the same, because the accumulator of a product is F32 anyway.
  */
 #include "compile/emit.h"
 
@@ -102,9 +102,9 @@ static void store_chunk(struct emit *e, uint32_t tensor, uint32_t col, uint32_t 
 {
 	const struct npu_tensor *t = npu_graph_tensor(e->plan->g, tensor);
 	uint32_t size = vx_size(from->type), rows = npu_plan_rows(e->plan, tensor);
-	union ne1_cmd cmd = emit_dma(NE1_OP_ST, BASE_IO, e->io_offset[tensor] + (uint64_t)col * size,
-				     cols * size, (uint64_t)t->cols * size, from->addr, from->stride,
-				     rows);
+	union ne1_cmd cmd =
+		emit_dma(NE1_OP_ST, BASE_IO, e->io_offset[tensor] + (uint64_t)col * size,
+			 cols * size, (uint64_t)t->cols * size, from->addr, from->stride, rows);
 	struct access acc = emit_rows(from->addr, cols * size, rows, from->stride, false);
 
 	if (!emit_can_move(e, t, cols * size))
@@ -115,8 +115,8 @@ static void store_chunk(struct emit *e, uint32_t tensor, uint32_t col, uint32_t 
 }
 
 /*
- * By chunks through two staging buffers: a streamed output leaves from there; one that has to be rounded
- * behind several steps of k is cast from there.
+ * By chunks through two staging buffers: a streamed output leaves from there; one that has to be
+ * rounded behind several steps of k is cast from there.
  */
 static void emit_staged(struct emit *e, uint32_t node, const struct npu_op *op,
 			const struct product *p)

@@ -70,11 +70,14 @@ void emit_norm(struct emit *e, const struct npu_op *op)
 	ring_drop(e, &e->consts);
 }
 
-/* Heads [h0, h0 + n) of all tokens; the output row of a token starts at @out and is @out_so from the next. */
-static void rope_heads(struct emit *e, const struct npu_op *op, uint32_t h0, uint32_t n, uint32_t out,
-		       uint32_t out_so)
+/* Heads [h0, h0 + n) of all tokens; the output row of a token starts at @out and is @out_so from
+ * the next.
+ */
+static void rope_heads(struct emit *e, const struct npu_op *op, uint32_t h0, uint32_t n,
+		       uint32_t out, uint32_t out_so)
 {
-	struct vx_arg x = emit_arg(e, op->in[0]), y = emit_arg(e, op->in[1]), o = emit_arg(e, op->out);
+	struct vx_arg x = emit_arg(e, op->in[0]), y = emit_arg(e, op->in[1]),
+		      o = emit_arg(e, op->out);
 	uint32_t hd = op->rope.head_dim, m = npu_plan_rows(e->plan, op->out);
 	uint32_t osize = vx_size(o.type);
 	union ne1_cmd cmd = stream_cmd(NE1_OP_ROPE);

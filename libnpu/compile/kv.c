@@ -107,8 +107,8 @@ npu_status npu_kv_find(const npu_kv *kv, const struct npu_tensor *t, const struc
 
 	if (!e || e->cols != t->cols || kv->n_ctx != t->rows)
 		return npu_fail(NPU_ERR_INVALID,
-				"KV tensor '%s' [%u][%u] is not in the cache (%u positions)", t->name,
-				t->rows, t->cols, kv->n_ctx);
+				"KV tensor '%s' [%u][%u] is not in the cache (%u positions)",
+				t->name, t->rows, t->cols, kv->n_ctx);
 	*out = e;
 	return NPU_OK;
 }

@@ -35,7 +35,8 @@ static uint32_t search(const struct npu_chip_info *chip, const npu_graph *g,
 	return lo;
 }
 
-uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g, uint32_t limit)
+uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_graph *g,
+				uint32_t limit)
 {
 	struct placement p;
 	uint32_t m;

@@ -8,8 +8,8 @@
 #include "npu/compile.h"
 
 enum node_kind {
-	NODE_OP,	/* one op */
-	NODE_GLU,	/* MATMUL, MATMUL, SWIGLU by column chunks: gate and up never exist as a whole */
+	NODE_OP,  /* one op */
+	NODE_GLU, /* MATMUL, MATMUL, SWIGLU by column chunks: gate and up never exist as a whole */
 };
 
 struct node {

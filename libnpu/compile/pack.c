@@ -75,8 +75,8 @@ static void gather(const struct npu_tensor *t, size_t block_bytes, uint32_t pane
 	}
 }
 
-/* In both worlds a byte holds two nibbles: there elements k and k + 16 of a column, here columns c and
- * c + 16 of an element.
+/* In both worlds a byte holds two nibbles: there elements k and k + 16 of a column, here columns c
+ * and c + 16 of an element.
  */
 static void transpose_nibbles(const struct group *g, size_t at, uint8_t *dst)
 {
@@ -182,7 +182,8 @@ static void pack_rows(const struct npu_tensor *t, const struct weight_layout *la
 	}
 }
 
-npu_status npu_weight_pack(const struct npu_tensor *t, const struct weight_layout *layout, void *dst)
+npu_status npu_weight_pack(const struct npu_tensor *t, const struct weight_layout *layout,
+			   void *dst)
 {
 	if (layout->packed)
 		return pack_panels(t, layout, dst);

@@ -9,9 +9,9 @@
 #include "npu/graph.h"
 
 /*
- * A weight [n][k] is a row of equal units of unit_cols outputs each: panels of 32 (packed types) or single
- * rows (plain types).  Within a unit, k is a row of steps of step_k elements; a matrix tile is a range of
- * units by a range of steps.  The last step of a plain row may be short.
+ * A weight [n][k] is a row of equal units of unit_cols outputs each: panels of 32 (packed types) or
+ * single rows (plain types).  Within a unit, k is a row of steps of step_k elements; a matrix tile
+ * is a range of units by a range of steps.  The last step of a plain row may be short.
  */
 struct weight_layout {
 	enum ne1_type type;
@@ -27,6 +27,7 @@ struct weight_layout {
 bool npu_weight_layout(const struct npu_tensor *t, struct weight_layout *out, const char **why);
 
 /* Fill @dst (layout->bytes, 4-byte aligned) from t->data. */
-npu_status npu_weight_pack(const struct npu_tensor *t, const struct weight_layout *layout, void *dst);
+npu_status npu_weight_pack(const struct npu_tensor *t, const struct weight_layout *layout,
+			   void *dst);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Partition: each op by what the engines can do, then runs of equal placement become segments.  A job costs
- * a submit and two crossings, so a run without a matrix product or attention goes to the CPU.
+ * Partition: each op by what the engines can do, then runs of equal placement become segments.  A
+ * job costs a submit and two crossings, so a run without a matrix product or attention goes to the
+ * CPU.
  */
 #include "compile/place.h"
 

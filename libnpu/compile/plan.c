@@ -127,7 +127,9 @@ static void glu_temps(struct plan *p, uint32_t node)
 	}
 }
 
-/* Staging of a matmul whose output leaves in chunks, or is rounded behind a product in several steps of k. */
+/* Staging of a matmul whose output leaves in chunks, or is rounded behind a product in several
+ * steps of k.
+ */
 static void matmul_temps(struct plan *p, uint32_t node)
 {
 	const struct npu_op *op = npu_graph_op(p->g, p->nodes[node].op);
@@ -296,7 +298,8 @@ static uint32_t reusable_input(const struct plan *p, const struct npu_op *op, ui
 	return NPU_NO_TENSOR;
 }
 
-/* Rotated queries that only one attention reads are written in the order that it multiplies them. */
+/* Rotated queries that only one attention reads are written in the order that it multiplies them.
+ */
 static uint32_t query_group(const struct plan *p, const struct npu_op *rope)
 {
 	const struct npu_tensor *t = npu_graph_tensor(p->g, rope->out);
@@ -323,7 +326,8 @@ static void add_output(struct plan *p, const struct npu_op *op, uint32_t node)
 	if (t->kind == NPU_TENSOR_KV)
 		return;
 	pl->store = t->kind == NPU_TENSOR_OUTPUT || p->uses[op->out].behind;
-	pl->streamed = pl->store && op->kind == NPU_OP_MATMUL && p->uses[op->out].last_node == NO_NODE;
+	pl->streamed =
+		pl->store && op->kind == NPU_OP_MATMUL && p->uses[op->out].last_node == NO_NODE;
 	pl->by_group = query_group(p, op);
 	reuse = reusable_input(p, op, node);
 	if (reuse == NPU_NO_TENSOR) {
@@ -357,7 +361,9 @@ static bool overlap(const struct buf *a, const struct buf *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest address where @b meets none of the @n placed buffers, ascending, that live at the same time. */
+/* Lowest address where @b meets none of the @n placed buffers, ascending, that live at the same
+ * time.
+ */
 static uint32_t first_fit(const struct buf *b, struct buf *const *placed, uint32_t n, uint32_t base)
 {
 	uint32_t i, at = base;
@@ -420,7 +426,8 @@ static uint32_t const_slot(const struct plan *p)
 
 	for (i = p->seg.first_op; i < p->seg.first_op + p->seg.n_ops; i++) {
 		op = npu_graph_op(p->g, i);
-		if (op->kind == NPU_OP_RMS_NORM && npu_graph_tensor(p->g, op->in[1])->cols * 4 > bytes)
+		if (op->kind == NPU_OP_RMS_NORM &&
+		    npu_graph_tensor(p->g, op->in[1])->cols * 4 > bytes)
 			bytes = npu_graph_tensor(p->g, op->in[1])->cols * 4;
 	}
 	return align_up(bytes);
@@ -464,7 +471,8 @@ npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t 
 	out->uses = calloc(n_tensors + 1, sizeof(*out->uses));
 	out->bufs = calloc(out->max_bufs, sizeof(*out->bufs));
 	out->order = calloc(2 * (size_t)out->max_bufs, sizeof(*out->order));
-	if (!out->uses || !out->order || !out->nodes || !out->temps || !out->per_token || !out->places || !out->bufs) {
+	if (!out->uses || !out->order || !out->nodes || !out->temps || !out->per_token ||
+	    !out->places || !out->bufs) {
 		npu_plan_fini(out);
 		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u ops", seg->n_ops);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where everything of an NPU segment lies in the SRAM.  Buffers live from the first node that touches them to
- * the last; what the buffers leave at the top of the SRAM is the ring of weight tiles.
+ * Where everything of an NPU segment lies in the SRAM.  Buffers live from the first node that
+ * touches them to the last; what the buffers leave at the top of the SRAM is the ring of weight
+ * tiles.
  */
 #ifndef LIBNPU_COMPILE_PLAN_H
 #define LIBNPU_COMPILE_PLAN_H
@@ -34,27 +35,27 @@ struct place {
 	bool load;		/* comes from memory, at its first use */
 	bool store;		/* goes to memory, after its node */
 	bool streamed;		/* goes to memory in column chunks and is never here as a whole */
-	uint32_t by_group;	/* heads per KV head if rows are ordered [kv head][token][head], else 0 */
+	uint32_t by_group;	/* heads per KV head if ordered [KV head][token][head], else 0 */
 };
 
 /* Buffers that exist within one node. */
 enum {
-	TEMP_K = 0,		/* attention */
+	TEMP_K = 0, /* attention */
 	TEMP_V = 2,
 	TEMP_S = 4,
 	TEMP_P = 6,
 	TEMP_O = 8,
 	TEMP_STATE = 9,
 	TEMP_Q = 10,
-	TEMP_GATE = 0,		/* NODE_GLU */
+	TEMP_GATE = 0, /* NODE_GLU */
 	TEMP_UP = 2,
-	TEMP_STAGE = 0,		/* MATMUL whose output is streamed or has to be rounded afterwards */
+	TEMP_STAGE = 0, /* MATMUL whose output is streamed or has to be rounded afterwards */
 	N_TEMPS = 11,
 };
 
 struct node_temps {
 	uint32_t buf[N_TEMPS];
-	uint32_t chunk;		/* computed at a time; MATMUL: units of the weight, NODE_GLU: columns */
+	uint32_t chunk; /* computed at a time; MATMUL: units of the weight, NODE_GLU: columns */
 };
 
 /* Who reads a tensor. */
@@ -93,13 +94,13 @@ struct attn_shape {
 	uint32_t heads, kv_heads, group;	/* group: query heads per KV head */
 	uint32_t head_dim;
 	uint32_t block;			/* KV heads that are loaded together, at most */
-	bool flat;			/* one token: scores of all heads of a block form one matrix */
+	bool flat; /* one token: scores of all heads of a block form one matrix */
 	uint32_t rows;			/* query rows per KV head */
 	uint32_t tile, n_tiles;
 };
 
-/* @m tokens instead of the graph's; @roomy: only plans that double-buffer everything.  NPU_ERR_LIMIT names
- * what does not fit.
+/* @m tokens instead of the graph's; @roomy: only plans that double-buffer everything. NPU_ERR_LIMIT
+ * names what does not fit.
  */
 npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
 		    uint32_t sram_bytes, bool roomy, struct plan *out);

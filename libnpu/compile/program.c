@@ -216,8 +216,8 @@ npu_status npu_program_new(npu_device *dev, npu_weights *w, npu_kv *kv, const np
 	npu_program *p;
 
 	if (!dev || !w || !kv || !g || !out || w->dev != dev || kv->dev != dev)
-		return npu_fail(NPU_ERR_INVALID,
-				"npu_program_new: device, weights, cache, graph and place must be given and fit");
+		return npu_fail(NPU_ERR_INVALID, "npu_program_new: device, weights, cache, graph "
+						 "and place must be given and fit");
 	*out = NULL;
 	if (opt)
 		memcpy(&o, opt, opt->struct_size < sizeof(o) ? opt->struct_size : sizeof(o));
@@ -318,12 +318,13 @@ static npu_status check_run(const npu_program *p, uint32_t segment, uint32_t pos
 	uint32_t m = npu_graph_n_tokens(p->g);
 
 	if (segment >= p->placement.n_segments || !p->placement.segments[segment].on_npu)
-		return npu_fail(NPU_ERR_INVALID, "program: segment %u is not one of the NPU", segment);
+		return npu_fail(NPU_ERR_INVALID, "program: segment %u is not one of the NPU",
+				segment);
 	if (!n_valid || n_valid > m)
 		return npu_fail(NPU_ERR_LIMIT, "program: %u tokens, must be 1..%u", n_valid, m);
 	if (pos > p->kv->n_ctx || n_valid > p->kv->n_ctx - pos)
-		return npu_fail(NPU_ERR_LIMIT, "program: positions %u..%llu, the context has %u", pos,
-				(unsigned long long)pos + n_valid - 1, p->kv->n_ctx);
+		return npu_fail(NPU_ERR_LIMIT, "program: positions %u..%llu, the context has %u",
+				pos, (unsigned long long)pos + n_valid - 1, p->kv->n_ctx);
 	return NPU_OK;
 }
 

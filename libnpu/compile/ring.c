@@ -32,8 +32,8 @@ static void issue(struct emit *e, struct ring *ring)
 	const struct load *l = &ring->items[ring->issued];
 	uint32_t sram = slot_addr(ring, ring->issued);
 	struct access acc = WRITE(sram, l->rows * l->row_bytes);
-	union ne1_cmd cmd = emit_dma(NE1_OP_LD, ring->base, l->offset, l->row_bytes, l->stride, sram,
-				     l->row_bytes, l->rows);
+	union ne1_cmd cmd = emit_dma(NE1_OP_LD, ring->base, l->offset, l->row_bytes, l->stride,
+				     sram, l->row_bytes, l->rows);
 
 	emit_cmd(e, &cmd, &acc, 1);
 	ring->issued++;
@@ -44,8 +44,9 @@ uint32_t ring_take(struct emit *e, struct ring *ring, const struct load *load)
 	if (e->status)
 		return ring->addr;
 	if (load->rows * load->row_bytes > ring->slot) {
-		e->status = npu_fail(NPU_ERR_INVALID, "internal: a load of %u bytes in a slot of %u",
-				     load->rows * load->row_bytes, ring->slot);
+		e->status =
+			npu_fail(NPU_ERR_INVALID, "internal: a load of %u bytes in a slot of %u",
+				 load->rows * load->row_bytes, ring->slot);
 		return ring->addr;
 	}
 	if (e->dry) {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command stream under construction.  The caller adds commands in an order in which they could run one
- * after the other and says what each reads and writes; the stream makes the engines wait for each other
- * where that is needed and nowhere else.
+ * A command stream under construction.  The caller adds commands in an order in which they could
+ * run one after the other and says what each reads and writes; the stream makes the engines wait
+ * for each other where that is needed and nowhere else.
  *
- * How.  Every ordered pair of engines has a semaphore.  When a command on engine E depends on the P-th
- * command of engine D and E cannot know yet that it has ended, command P signals D->E and the new one
- * waits for it.  Engines run in order, so the n-th wait meets the n-th signal.  What an engine knows is a
- * vector clock: for each other engine the number of the last command that is known to have ended, directly
- * or through what that command's engine knew.
+ * How.  Every ordered pair of engines has a semaphore.  When a command on engine E depends on the
+ * P-th command of engine D and E cannot know yet that it has ended, command P signals D->E and the
+ * new one waits for it.  Engines run in order, so the n-th wait meets the n-th signal.  What an
+ * engine knows is a vector clock: for each other engine the number of the last command that is
+ * known to have ended, directly or through what that command's engine knew.
  *
- * Commands that may be skipped lie in regions (one SKIP each); a group is a chain of regions in which
- * each runs only if the one before did.  Skipped commands must leave semaphores balanced, therefore a
- * region uses pair semaphores of its own and never waits for, or signals, commands outside of it: what it
- * needs from outside must be known to its engines already, and what later commands need from it they get
- * from the first command of that engine behind the group, knowledge won inside being dropped.
+ * Commands that may be skipped lie in regions (one SKIP each); a group is a chain of regions in
+ * which each runs only if the one before did.  Skipped commands must leave semaphores balanced,
+ * therefore a region uses pair semaphores of its own and never waits for, or signals, commands
+ * outside of it: what it needs from outside must be known to its engines already, and what later
+ * commands need from it they get from the first command of that engine behind the group, knowledge
+ * won inside being dropped.
  */
 #ifndef LIBNPU_COMPILE_STREAM_H
 #define LIBNPU_COMPILE_STREAM_H
@@ -27,7 +28,9 @@
 
 enum { ENG_LD, ENG_ST, ENG_MX, ENG_VX, ENGINES, ENG_NONE = ENGINES };
 
-/* Semaphores: D->E is D * 4 + E outside of regions and 16 + D * 4 + E in regions; the diagonals are free. */
+/* Semaphores: D->E is D * 4 + E outside of regions and 16 + D * 4 + E in regions; the diagonals are
+ * free.
+ */
 #define SEM_PAIR(d, e)		((d) * ENGINES + (e))
 #define SEM_REGION		16
 #define SEM_USER		0	/* for the caller, with the meaning the caller gives it */
@@ -45,7 +48,7 @@ struct access {
 };
 
 #define READ(a, n)		((struct access){ .addr = (a), .bytes = (n), .count = { 1, 1 } })
-#define WRITE(a, n)		((struct access){ .addr = (a), .bytes = (n), .count = { 1, 1 }, .write = true })
+#define WRITE(a, n) ((struct access){ .addr = (a), .bytes = (n), .count = { 1, 1 }, .write = true })
 
 struct cmd_meta {
 	uint8_t engine;

@@ -11,8 +11,9 @@ static bool row_granules(struct stream *s, const struct access *a, uint32_t i, u
 	uint64_t last = (at + a->bytes - 1) / GRANULE;
 
 	if (last >= s->n_granules) {
-		s->status = npu_fail(NPU_ERR_INVALID, "internal: command %u touches SRAM 0x%llx + %u",
-				     s->n, (unsigned long long)at, a->bytes);
+		s->status =
+			npu_fail(NPU_ERR_INVALID, "internal: command %u touches SRAM 0x%llx + %u",
+				 s->n, (unsigned long long)at, a->bytes);
 		return false;
 	}
 	*first = &s->granules[at / GRANULE];
@@ -125,8 +126,8 @@ static uint32_t internal_error(struct stream *s, const char *what)
 }
 
 /*
- * Index of the first command of engine @d at or behind @seq that can signal what is being added now.  One is
- * made if there is none.
+ * Index of the first command of engine @d at or behind @seq that can signal what is being added
+ * now.  One is made if there is none.
  */
 static uint32_t find_signaller(struct stream *s, unsigned int d, uint32_t seq)
 {
@@ -198,8 +199,8 @@ static void reduce(const struct stream *s, unsigned int engine, uint32_t *need)
 	}
 }
 
-void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd, const struct access *acc,
-		 uint32_t n)
+void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd,
+		 const struct access *acc, uint32_t n)
 {
 	uint32_t i, p, need[ENGINES] = { 0 };
 	union ne1_cmd extra;

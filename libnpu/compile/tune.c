@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The choice between SRAM for activations and SRAM for the ring of weights.  Attempts go from generous to
- * frugal; the first whose ring holds enough slots is taken.
+ * The choice between SRAM for activations and SRAM for the ring of weights.  Attempts go from
+ * generous to frugal; the first whose ring holds enough slots is taken.
  */
 #include "compile/plan.h"
 
@@ -45,9 +45,10 @@ static npu_status too_large(const struct plan *p)
 		}
 	}
 	node_name(p, node, &op, &tensor);
-	return npu_fail(NPU_ERR_LIMIT,
-			"%s '%s' with %u tokens needs %llu bytes of SRAM and room for weights, limit %u",
-			op, tensor, p->m, (unsigned long long)most, p->sram_bytes);
+	return npu_fail(
+		NPU_ERR_LIMIT,
+		"%s '%s' with %u tokens needs %llu bytes of SRAM and room for weights, limit %u",
+		op, tensor, p->m, (unsigned long long)most, p->sram_bytes);
 }
 
 /* Most KV heads whose two tiles of K and V, twice, take no more than @budget; at least one. */
@@ -156,8 +157,9 @@ void npu_plan_dump(const struct plan *p, FILE *f)
 	const struct buf *b;
 	uint32_t i;
 
-	fprintf(f, "plan: %u tokens, %u nodes, SRAM %u: %u activations, ring %u x %u at 0x%x\n", p->m,
-		p->n_nodes, p->sram_bytes, p->peak, p->ring_slots, p->tune.slot, p->ring_addr);
+	fprintf(f, "plan: %u tokens, %u nodes, SRAM %u: %u activations, ring %u x %u at 0x%x\n",
+		p->m, p->n_nodes, p->sram_bytes, p->peak, p->ring_slots, p->tune.slot,
+		p->ring_addr);
 	fprintf(f, "  KV heads at a time %u, KV tiles %u, score buffers %u, staging %u bytes\n",
 		p->tune.kv_heads, p->tune.kv_bufs, p->tune.sp_bufs, p->tune.stage_bytes);
 	for (i = 0; i < npu_graph_n_tensors(p->g); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kind of device implements.  Back ends put the structures below at the start of their own; the
- * common layer checks arguments, picks device addresses, and keeps maps and bindings.
+ * What a kind of device implements.  Back ends put the structures below at the start of their own;
+ * the common layer checks arguments, picks device addresses, and keeps maps and bindings.
  */
 #ifndef LIBNPU_BACKEND_H
 #define LIBNPU_BACKEND_H

@@ -87,8 +87,9 @@ static npu_status drm_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
 	if (err) {
 		free(bo);
 		npu_drm_fail(dev, "allocation of a BO", err);
-		return npu_fail(err == -ENOMEM ? NPU_ERR_NOMEM : NPU_ERR_IO, "BO of 0x%llx bytes: %s",
-				(unsigned long long)size, npu_error_message());
+		return npu_fail(err == -ENOMEM ? NPU_ERR_NOMEM : NPU_ERR_IO,
+				"BO of 0x%llx bytes: %s", (unsigned long long)size,
+				npu_error_message());
 	}
 	bo->handle = create.handle;
 	*out = &bo->base;

@@ -44,14 +44,15 @@ static npu_status open_node(const char *path, int *out)
 	}
 	if (major != DRM_NPUEDGE_VERSION_MAJOR) {
 		close(fd);
-		return npu_fail(NPU_ERR_NO_DEVICE, "%s: driver interface %d.%d, need %d.x", path, major,
-				minor, DRM_NPUEDGE_VERSION_MAJOR);
+		return npu_fail(NPU_ERR_NO_DEVICE, "%s: driver interface %d.%d, need %d.x", path,
+				major, minor, DRM_NPUEDGE_VERSION_MAJOR);
 	}
 	*out = fd;
 	return NPU_OK;
 }
 
-/* First node of our driver.  A node that cannot be opened is only worth a word if none else fits. */
+/* First node of our driver.  A node that cannot be opened is only worth a word if none else fits.
+ */
 static npu_status find_node(char *path, size_t path_len, int *out)
 {
 	npu_status status = NPU_ERR_NO_DEVICE;
@@ -88,9 +89,9 @@ static npu_status read_chip(struct drm_device *dev)
 	if (err)
 		return npu_drm_fail(&dev->base, "query of the chip", err);
 	if (info.contract_version >> 16 != NE1_VERSION_MAJOR)
-		return npu_fail(NPU_ERR_NO_DEVICE, "%s: NE1 contract %u.%u, need %u.x", dev->base.name,
-				info.contract_version >> 16, info.contract_version & 0xffff,
-				NE1_VERSION_MAJOR);
+		return npu_fail(NPU_ERR_NO_DEVICE, "%s: NE1 contract %u.%u, need %u.x",
+				dev->base.name, info.contract_version >> 16,
+				info.contract_version & 0xffff, NE1_VERSION_MAJOR);
 	chip->contract_version = info.contract_version;
 	chip->cores = info.cores;
 	chip->sram_bytes = info.sram_bytes;
@@ -113,8 +114,8 @@ npu_status npu_drm_open(const char *path, npu_device **out)
 	int fd;
 
 	if (path && strlen(path) >= sizeof(found))
-		return npu_fail(NPU_ERR_INVALID, "device path '%.60s...': longer than %zu bytes", path,
-				sizeof(found) - 1);
+		return npu_fail(NPU_ERR_INVALID, "device path '%.60s...': longer than %zu bytes",
+				path, sizeof(found) - 1);
 	if (path)
 		status = open_node(strcpy(found, path), &fd);
 	else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queues and fences through the kernel driver.  A fence is a binary syncobj of its own, because only the
- * job's dma_fence itself carries how the job ended; it is read through a sync_file, and the queue's state
- * then says why.  Syncobjs are used again: a submit replaces what they hold.
+ * Queues and fences through the kernel driver.  A fence is a binary syncobj of its own, because
+ * only the job's dma_fence itself carries how the job ended; it is read through a sync_file, and
+ * the queue's state then says why.  Syncobjs are used again: a submit replaces what they hold.
  */
 #include <errno.h>
 #include <linux/sync_file.h>
@@ -134,7 +134,9 @@ static int submit_ioctl(struct drm_queue *queue, const struct npu_job *job, uint
 		.streams = { .stride = sizeof(stream), .count = 1, .ptr = (uintptr_t)&stream },
 		.params_va = job->params_va,
 		.profile_va = job->profile_va,
-		.in_syncs = { .stride = sizeof(in[0]), .count = job->n_waits, .ptr = (uintptr_t)in },
+		.in_syncs = { .stride = sizeof(in[0]),
+			      .count = job->n_waits,
+			      .ptr = (uintptr_t)in },
 		.out_syncs = { .stride = sizeof(out), .count = 1, .ptr = (uintptr_t)&out },
 	};
 	struct drm_npuedge_submit submit = {
@@ -166,7 +168,8 @@ npu_status npu_drm_submit(npu_queue *queue, const struct npu_job *job, npu_fence
 		pool_put(dev, fence->syncobj);
 		free(fence);
 		if (err == -EIO)
-			return npu_fail(NPU_ERR_FAULT, "%s: submit: an earlier job of the queue failed",
+			return npu_fail(NPU_ERR_FAULT,
+					"%s: submit: an earlier job of the queue failed",
 					queue->dev->name);
 		return npu_drm_fail(queue->dev, "submit", err);
 	}
@@ -233,7 +236,8 @@ static npu_status explain(struct drm_fence *fence, int result)
 		return npu_fail(NPU_ERR_DEVICE_LOST, "%s: device lost with job %llu", name, job);
 	case -ETIME:
 	case -ETIMEDOUT:
-		return npu_fail(NPU_ERR_TIMEOUT, "%s: job %llu hung, the driver ended it", name, job);
+		return npu_fail(NPU_ERR_TIMEOUT, "%s: job %llu hung, the driver ended it", name,
+				job);
 	}
 	if (get_state(to_drm_queue(fence->base.queue), &state) ||
 	    state.reason != DRM_NPUEDGE_REASON_FAULT || state.fault_job != fence->base.job)

@@ -5,7 +5,8 @@
 #include "device/backend.h"
 #include "error.h"
 
-/* From this size on a BO starts at a large-page boundary, so that the driver can use large pages. */
+/* From this size on a BO starts at a large-page boundary, so that the driver can use large pages.
+ */
 #define LARGE_PAGE	0x200000u
 
 npu_status npu_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
@@ -149,7 +150,9 @@ npu_status npu_vm_unbind(npu_vm *vm, npu_bo *bo)
 		return npu_fail(NPU_ERR_INVALID, "npu_vm_unbind: BO is not bound in this VM");
 	}
 	status = vm->dev->ops->vm_unmap(vm, bo, bo->va);
-	/* Even if the device would not listen: the address is not used again while it may be mapped. */
+	/* Even if the device would not listen: the address is not used again while it may be
+	 * mapped.
+	 */
 	if (!status)
 		va_free(&vm->space, bo->va);
 	for (link = &vm->bos; *link != bo; link = &(*link)->next)

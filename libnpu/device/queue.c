@@ -51,9 +51,10 @@ static npu_status check_job(const npu_queue *queue, const struct npu_job *job)
 	uint32_t i;
 
 	if (!job->stream_size || job->stream_size % 64 || job->stream_va % 64)
-		return npu_fail(NPU_ERR_INVALID,
-				"job: stream of %u bytes at 0x%llx: both must be multiples of 64, size > 0",
-				job->stream_size, (unsigned long long)job->stream_va);
+		return npu_fail(
+			NPU_ERR_INVALID,
+			"job: stream of %u bytes at 0x%llx: both must be multiples of 64, size > 0",
+			job->stream_size, (unsigned long long)job->stream_va);
 	if (job->params_va % 64 || job->profile_va % 64)
 		return npu_fail(NPU_ERR_INVALID,
 				"job: params at 0x%llx, profile at 0x%llx: must be multiples of 64",
@@ -64,7 +65,8 @@ static npu_status check_job(const npu_queue *queue, const struct npu_job *job)
 				NPU_JOB_MAX_WAITS);
 	for (i = 0; i < job->n_waits; i++) {
 		if (!job->waits[i] || job->waits[i]->dev != queue->dev)
-			return npu_fail(NPU_ERR_INVALID, "job: wait %u is no fence of this device", i);
+			return npu_fail(NPU_ERR_INVALID, "job: wait %u is no fence of this device",
+					i);
 	}
 	return NPU_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The back end that runs the device model inside the process: host memory as device memory, one worker
- * thread that runs jobs on core 0.  Other cores of a profile are not used.
+ * The back end that runs the device model inside the process: host memory as device memory, one
+ * worker thread that runs jobs on core 0.  Other cores of a profile are not used.
  */
 #ifndef LIBNPU_DEVICE_SIM_H
 #define LIBNPU_DEVICE_SIM_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory of the in-process device: BOs are host memory, an address space is a sorted table of them. */
+/* Memory of the in-process device: BOs are host memory, an address space is a sorted table of them.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,8 +45,8 @@ static const struct sim_map *find_map(struct sim_vm *vm, uint64_t va)
 	return &vm->maps[lo];
 }
 
-static uint8_t *mem_map(struct sim_mem *mem, unsigned int asid, uint64_t va, uint64_t *len, bool write,
-			enum ne1_mmu_code *code)
+static uint8_t *mem_map(struct sim_mem *mem, unsigned int asid, uint64_t va, uint64_t *len,
+			bool write, enum ne1_mmu_code *code)
 {
 	struct sim_device *dev = mem_to_device(mem);
 	const struct sim_map *map;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queues of the in-process device.  The worker looks through the queues in turn for a first job whose waits
- * have ended, runs it on the core without holding any lock, and signals its fence.  All state of queues and
- * fences is under work_lock.
+ * Queues of the in-process device.  The worker looks through the queues in turn for a first job
+ * whose waits have ended, runs it on the core without holding any lock, and signals its fence.  All
+ * state of queues and fences is under work_lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +152,8 @@ static void run_core(struct sim_device *dev, const struct sim_job *job, unsigned
 		sim_core_resume(dev->core, result);
 }
 
-static npu_status job_status(const struct sim_pending *p, const struct sim_result *result, bool stopped)
+static npu_status job_status(const struct sim_pending *p, const struct sim_result *result,
+			     bool stopped)
 {
 	unsigned long long job = p->fence->base.job;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of device addresses: first fit, with an unmapped gap behind each range so that overruns fault. */
+/* Ranges of device addresses: first fit, with an unmapped gap behind each range so that overruns
+ * fault.
+ */
 #ifndef LIBNPU_VA_H
 #define LIBNPU_VA_H
 

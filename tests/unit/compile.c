@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Compiled programs against the CPU executor, to the bit, on many shapes, with the hazard checker on. */
+/* Compiled programs against the CPU executor, to the bit, on many shapes, with the hazard checker
+ * on.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +25,12 @@
 	  .n_vocab = voc, .n_ctx = 1024, .matrix = mat, .embd = em }
 
 #define MIX	NPU_TYPE_F64	/* tiny_model's mixture of types */
+#define F32	NPU_TYPE_F32
+#define F16	NPU_TYPE_F16
+#define BF16	NPU_TYPE_BF16
+#define Q4_0	NPU_TYPE_Q4_0
+#define Q4_1	NPU_TYPE_Q4_1
+#define Q8_0	NPU_TYPE_Q8_0
 
 static const struct shape {
 	const char *name;
@@ -31,38 +39,40 @@ static const struct shape {
 	uint32_t m;		/* tokens of the prefill program */
 	uint32_t steps[6];	/* prefill lengths, then 3 single tokens */
 } shapes[] = {
-	{ "one head", SPEC(64, 96, 1, 1, 64, 90, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 7, { 7, 3 } },
-	{ "MHA 2", SPEC(64, 96, 2, 2, 32, 90, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 16, { 16, 16, 1 } },
-	{ "MQA 2", SPEC(64, 96, 2, 1, 32, 90, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 16, { 15, 16, 1 } },
-	{ "GQA 4/2", SPEC(64, 96, 4, 2, 32, 90, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 32, { 32, 32, 32, 31 } },
-	{ "MHA 4", SPEC(96, 96, 4, 4, 16, 90, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 32, { 32, 32, 32, 30 } },
-	{ "GQA 9/3", SPEC(576, 320, 9, 3, 64, 333, NPU_TYPE_Q4_1, NPU_TYPE_Q8_0), 1024 * KIB, 300, 40,
+	{ "one head", SPEC(64, 96, 1, 1, 64, 90, MIX, Q8_0), 256 * KIB, 300, 7, { 7, 3 } },
+	{ "MHA 2", SPEC(64, 96, 2, 2, 32, 90, MIX, Q8_0), 256 * KIB, 300, 16, { 16, 16, 1 } },
+	{ "MQA 2", SPEC(64, 96, 2, 1, 32, 90, MIX, Q8_0), 256 * KIB, 300, 16, { 15, 16, 1 } },
+	{ "GQA 4/2", SPEC(64, 96, 4, 2, 32, 90, MIX, Q8_0),
+	  256 * KIB, 300, 32, { 32, 32, 32, 31 } },
+	{ "MHA 4", SPEC(96, 96, 4, 4, 16, 90, MIX, Q8_0), 256 * KIB, 300, 32, { 32, 32, 32, 30 } },
+	{ "GQA 9/3", SPEC(576, 320, 9, 3, 64, 333, Q4_1, Q8_0), 1024 * KIB, 300, 40,
 	  { 40, 40, 40, 40, 40, 39 } },
-	{ "9/3 in 384 KiB", SPEC(576, 320, 9, 3, 64, 333, NPU_TYPE_Q4_1, NPU_TYPE_Q8_0), 384 * KIB, 300, 8,
+	{ "9/3 in 384 KiB", SPEC(576, 320, 9, 3, 64, 333, Q4_1, Q8_0), 384 * KIB, 300, 8,
 	  { 8, 8, 5 } },
-	{ "MQA 8", SPEC(128, 160, 8, 1, 32, 100, MIX, NPU_TYPE_Q8_0), 512 * KIB, 300, 20, { 20, 1, 20 } },
-	{ "head_dim 128", SPEC(256, 256, 4, 2, 128, 64, MIX, NPU_TYPE_Q8_0), 512 * KIB, 300, 12, { 12, 12 } },
-	{ "head_dim 2", SPEC(32, 32, 4, 2, 2, 32, MIX, NPU_TYPE_Q8_0), 256 * KIB, 300, 12, { 12, 9 } },
-	{ "q4_0", SPEC(96, 160, 3, 3, 32, 65, NPU_TYPE_Q4_0, NPU_TYPE_Q4_0), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "q4_1", SPEC(96, 160, 3, 1, 32, 65, NPU_TYPE_Q4_1, NPU_TYPE_Q4_1), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "q8_0", SPEC(96, 160, 3, 3, 32, 65, NPU_TYPE_Q8_0, NPU_TYPE_Q8_0), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "f16", SPEC(50, 70, 5, 5, 10, 77, NPU_TYPE_F16, NPU_TYPE_F16), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "f16 odd", SPEC(51, 71, 3, 1, 10, 77, NPU_TYPE_F16, NPU_TYPE_F16), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "bf16", SPEC(50, 70, 5, 5, 10, 77, NPU_TYPE_BF16, NPU_TYPE_BF16), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "f32 odd", SPEC(51, 71, 3, 3, 10, 77, NPU_TYPE_F32, NPU_TYPE_F32), 256 * KIB, 140, 9, { 9, 9 } },
-	{ "untied", { .n_layers = 1, .hidden = 64, .ffn = 64, .n_heads = 2, .n_kv_heads = 2, .head_dim = 32,
-		      .n_vocab = 1, .n_ctx = 64, .matrix = MIX, .embd = NPU_TYPE_F32, .untied = 1 },
+	{ "MQA 8", SPEC(128, 160, 8, 1, 32, 100, MIX, Q8_0), 512 * KIB, 300, 20, { 20, 1, 20 } },
+	{ "head_dim 128", SPEC(256, 256, 4, 2, 128, 64, MIX, Q8_0),
+	  512 * KIB, 300, 12, { 12, 12 } },
+	{ "head_dim 2", SPEC(32, 32, 4, 2, 2, 32, MIX, Q8_0), 256 * KIB, 300, 12, { 12, 9 } },
+	{ "q4_0", SPEC(96, 160, 3, 3, 32, 65, Q4_0, Q4_0), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "q4_1", SPEC(96, 160, 3, 1, 32, 65, Q4_1, Q4_1), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "q8_0", SPEC(96, 160, 3, 3, 32, 65, Q8_0, Q8_0), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "f16", SPEC(50, 70, 5, 5, 10, 77, F16, F16), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "f16 odd", SPEC(51, 71, 3, 1, 10, 77, F16, F16), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "bf16", SPEC(50, 70, 5, 5, 10, 77, BF16, BF16), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "f32 odd", SPEC(51, 71, 3, 3, 10, 77, F32, F32), 256 * KIB, 140, 9, { 9, 9 } },
+	{ "untied", { .n_layers = 1, .hidden = 64, .ffn = 64, .n_heads = 2, .n_kv_heads = 2,
+		      .head_dim = 32, .n_vocab = 1, .n_ctx = 64, .matrix = MIX, .embd = F32, .untied = 1 },
 	  256 * KIB, 64, 5, { 5 } },
 	/* Too small for whole columns: k in steps, KV heads one by one, single buffers. */
-	{ "k in steps", SPEC(1024, 2048, 16, 4, 64, 99, NPU_TYPE_Q4_1, NPU_TYPE_Q8_0), 160 * KIB, 200, 2,
+	{ "k in steps", SPEC(1024, 2048, 16, 4, 64, 99, Q4_1, Q8_0), 160 * KIB, 200, 2,
 	  { 2, 2, 1 } },
-	{ "k in steps, f16", SPEC(512, 768, 8, 4, 64, 99, NPU_TYPE_F16, NPU_TYPE_F16), 128 * KIB, 200, 2,
+	{ "k in steps, f16", SPEC(512, 768, 8, 4, 64, 99, F16, F16), 128 * KIB, 200, 2,
 	  { 2, 2, 1 } },
-	{ "k in steps, f32", SPEC(512, 768, 8, 8, 64, 99, NPU_TYPE_F32, NPU_TYPE_F32), 128 * KIB, 200, 2,
+	{ "k in steps, f32", SPEC(512, 768, 8, 8, 64, 99, F32, F32), 128 * KIB, 200, 2,
 	  { 2, 2, 1 } },
-	{ "many KV heads", SPEC(512, 256, 16, 16, 32, 99, NPU_TYPE_Q8_0, NPU_TYPE_Q8_0), 192 * KIB, 400, 6,
+	{ "many KV heads", SPEC(512, 256, 16, 16, 32, 99, Q8_0, Q8_0), 192 * KIB, 400, 6,
 	  { 6, 6, 5 } },
-	{ "4 MiB", SPEC(256, 512, 8, 4, 32, 500, MIX, NPU_TYPE_Q8_0), 4096 * KIB, 600, 200,
+	{ "4 MiB", SPEC(256, 512, 8, 4, 32, 500, MIX, Q8_0), 4096 * KIB, 600, 200,
 	  { 200, 200, 150 } },
 };
 
@@ -113,7 +123,8 @@ static void test_every_position(void **state)
 /* All kinds of logits, tokens beyond n_valid, chunks that end anywhere in a tile or at the end. */
 static void test_logits(void **state)
 {
-	static const uint32_t lengths[] = { 1, 13, 5, 13, 13, 2, 13, 13, 13, 13, 13, 13, 7, 13, 1, 13 };
+	static const uint32_t lengths[] = { 1,	13, 5,	13, 13, 2,  13, 13,
+					    13, 13, 13, 13, 7,	13, 1,	13 };
 	struct rig_program none, last, all;
 	struct rig r;
 	uint32_t i;
@@ -269,9 +280,12 @@ static void test_mismatch(void **state)
 	rig_open(&b, &other, 300, 256 * KIB);
 	assert_ok(npu_weights_new(a.dev, b.full, &weights));
 	assert_ok(npu_kv_new(a.dev, b.full, &kv));
-	assert_int_equal(npu_program_new(a.dev, weights, a.kv, a.full, NULL, &p.p), NPU_ERR_INVALID);
-	assert_int_equal(npu_program_new(a.dev, a.weights, kv, a.full, NULL, &p.p), NPU_ERR_INVALID);
-	assert_int_equal(npu_program_new(a.dev, b.weights, a.kv, a.full, NULL, &p.p), NPU_ERR_INVALID);
+	assert_int_equal(npu_program_new(a.dev, weights, a.kv, a.full, NULL, &p.p),
+			 NPU_ERR_INVALID);
+	assert_int_equal(npu_program_new(a.dev, a.weights, kv, a.full, NULL, &p.p),
+			 NPU_ERR_INVALID);
+	assert_int_equal(npu_program_new(a.dev, b.weights, a.kv, a.full, NULL, &p.p),
+			 NPU_ERR_INVALID);
 	npu_weights_del(weights);
 	npu_kv_del(kv);
 	rig_close(&a);
@@ -305,7 +319,9 @@ static void test_traffic(void **state)
 	rig_close(&r);
 }
 
-/* A stream that faults (its cache is gone) is an error with words; the program works again afterwards. */
+/* A stream that faults (its cache is gone) is an error with words; the program works again
+ * afterwards.
+ */
 static void test_fault(void **state)
 {
 	struct rig_program p;
@@ -317,10 +333,12 @@ static void test_fault(void **state)
 	assert_ok(rig_compile(&r, 1, NPU_LOGITS_LAST, 0, &p));
 	rig_step(&p, 1);
 	assert_ok(npu_device_vm(r.dev, &vm));
-	((struct ne1_params *)((uint8_t *)p.npu[npu_graph_find(p.g, "tokens")] - 512))->base[1] += 1ull << 36;
+	((struct ne1_params *)((uint8_t *)p.npu[npu_graph_find(p.g, "tokens")] - 512))->base[1] +=
+		1ull << 36;
 	assert_int_equal(npu_program_run(p.p, 1, 1, 1, NULL), NPU_ERR_FAULT);
 	assert_non_null(strstr(npu_error_message(), "MMU fault"));
-	((struct ne1_params *)((uint8_t *)p.npu[npu_graph_find(p.g, "tokens")] - 512))->base[1] -= 1ull << 36;
+	((struct ne1_params *)((uint8_t *)p.npu[npu_graph_find(p.g, "tokens")] - 512))->base[1] -=
+		1ull << 36;
 	rig_step(&p, 1);
 	rig_program_free(&p);
 	rig_close(&r);
@@ -373,7 +391,8 @@ int main(void)
 
 	for (i = 0; i < N_SHAPES; i++) {
 		snprintf(names[i], sizeof(names[i]), "shape: %s", shapes[i].name);
-		tests[i] = (struct CMUnitTest){ names[i], test_shape, NULL, NULL, (void *)&shapes[i] };
+		tests[i] =
+			(struct CMUnitTest){ names[i], test_shape, NULL, NULL, (void *)&shapes[i] };
 	}
 	memcpy(tests + N_SHAPES, fixed, sizeof(fixed));
 	return cmocka_run_group_tests_name("compile", tests, NULL, NULL);

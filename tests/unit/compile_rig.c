@@ -173,7 +173,8 @@ static void run_both(struct rig_program *p, uint32_t n)
 		if (s->on_npu)
 			assert_ok(npu_program_run(p->p, i, r->pos, n, NULL));
 		else
-			assert_ok(npu_cpu_run(r->cpu, p->g, s->first_op, s->n_ops, p->npu, r->pos, n));
+			assert_ok(npu_cpu_run(r->cpu, p->g, s->first_op, s->n_ops, p->npu, r->pos,
+					      n));
 	}
 	assert_ok(npu_cpu_run(r->cpu, p->g, 0, npu_graph_n_ops(p->g), p->cpu, r->pos, n));
 }
@@ -187,8 +188,8 @@ static void compare(const struct rig_program *p, const struct npu_tensor *t, uin
 	for (i = 0; i < rows * row; i++)
 		bad += npu[i] != cpu[i];
 	if (bad)
-		fail_msg("'%s' [%u][%u]: %zu of %zu bytes differ at position %u", t->name, rows, t->cols,
-			 bad, rows * row, p->rig->pos);
+		fail_msg("'%s' [%u][%u]: %zu of %zu bytes differ at position %u", t->name, rows,
+			 t->cols, bad, rows * row, p->rig->pos);
 }
 
 void rig_step(struct rig_program *p, uint32_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model on the in-process device, with the hazard checker on, next to the CPU executor.  Every call does the
- * same on both and compares bits.  Failures are cmocka failures.
+ * A model on the in-process device, with the hazard checker on, next to the CPU executor.  Every
+ * call does the same on both and compares bits.  Failures are cmocka failures.
  */
 #ifndef TESTS_UNIT_COMPILE_RIG_H
 #define TESTS_UNIT_COMPILE_RIG_H

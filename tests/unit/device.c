@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The device layer, on the device that $NPU_DEVICE names (default: the in-process model).  Every test does
- * the same on every device; streams are written by hand here.
+ * The device layer, on the device that $NPU_DEVICE names (default: the in-process model).  Every
+ * test does the same on every device; streams are written by hand here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -402,7 +402,8 @@ static void test_many_bos(void **state)
 	npu_bo_del(b.bo);
 }
 
-/* Deleting a queue with jobs in flight ends them all, one way or the other, and the device goes on. */
+/* Deleting a queue with jobs in flight ends them all, one way or the other, and the device goes on.
+ */
 static void test_delete_in_flight(void **state)
 {
 	enum { JOBS = 12 };

@@ -78,8 +78,8 @@ static void check(npu_tensor_type file, enum npu_dtype dtype, uint32_t rows, uin
 		for (k = 0; k < cols; k++) {
 			got = unpack(&l, packed, n, k);
 			if (got != want[k])
-				fail_msg("%s (%u, %u): %.9g, must be %.9g", npu_dtype_name(dtype), n,
-					 k, (double)got, (double)want[k]);
+				fail_msg("%s (%u, %u): %.9g, must be %.9g", npu_dtype_name(dtype),
+					 n, k, (double)got, (double)want[k]);
 		}
 	}
 	/* Columns beyond the last row of the weight are zeros. */

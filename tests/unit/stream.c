@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dependencies of command streams: random programs, with skipped regions, give the same memory whether the
- * stream orders them or every command waits for the one before.  The hazard checker is on.
+ * Dependencies of command streams: random programs, with skipped regions, give the same memory
+ * whether the stream orders them or every command waits for the one before.  The hazard checker is
+ * on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +73,8 @@ static void touch(struct step *s, uint32_t addr, uint32_t bytes, bool write)
 	s->acc[s->n_acc++] = write ? WRITE(addr, bytes) : READ(addr, bytes);
 }
 
-static void push_dma(struct program *p, uint8_t opcode, uint64_t offset, uint32_t sram, uint32_t bytes)
+static void push_dma(struct program *p, uint8_t opcode, uint64_t offset, uint32_t sram,
+		     uint32_t bytes)
 {
 	struct step *s = push(p, opcode);
 
@@ -157,7 +159,8 @@ static void push_chain(struct program *p, const uint32_t *at)
 
 static void push_group(struct program *p)
 {
-	uint32_t at[5], i, regions = 1 + rnd(p, 3), base = CARRIER_SRAM + rnd(p, AREA / 2 / 256) * 256;
+	uint32_t at[5], i, regions = 1 + rnd(p, 3),
+			   base = CARRIER_SRAM + rnd(p, AREA / 2 / 256) * 256;
 
 	for (i = 0; i < 5; i++)
 		at[i] = base + i * 256;	/* whole granules */
@@ -330,7 +333,8 @@ static void test_minimal(void **state)
 	push_dma(&p, NE1_OP_LD, 0, 1024, 64);
 	push_vx(&p, 1024, 2048, 16);
 	push_dma(&p, NE1_OP_ST, OUT_AT, 2048, 64);
-	push_dma(&p, NE1_OP_LD, 64, 1024, 64);	/* behind the vector work; the store is not its concern */
+	push_dma(&p, NE1_OP_LD, 64, 1024,
+		 64); /* behind the vector work; the store is not its concern */
 	n = build_tracked(&p, cmds);
 	assert_int_equal(n, 5);
 	assert_int_equal(cmds[1].hdr.wait[0], SEM_PAIR(ENG_LD, ENG_VX));

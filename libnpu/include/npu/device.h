@@ -5,15 +5,15 @@
  * Two kinds of device stand behind the same calls: "drm", the kernel driver's /dev/accel/accelN,
  * and "sim", the device model running inside the process (same command streams, no kernel).
  *
- * Objects are opaque and belong to the device they were made from; delete them all before the device
- * is closed.  A fence may outlive its queue.  A job uses memory by device address: deleting or unbinding a
- * BO that a running job touches makes that job fault.
+ * Objects are opaque and belong to the device they were made from; delete them all before the
+ * device is closed.  A fence may outlive its queue.  A job uses memory by device address: deleting
+ * or unbinding a BO that a running job touches makes that job fault.
  *
  * Thread safety: calls on different objects may run at the same time; calls on one object may too,
  * except its deletion.  npu_queue_submit() calls of one queue are ordered by the library.
  *
- * Common errors: NPU_ERR_INVALID (argument), NPU_ERR_NOMEM, NPU_ERR_DEVICE_LOST (unplugged or dead),
- * NPU_ERR_IO (the driver refused; the message has the call and its errno).
+ * Common errors: NPU_ERR_INVALID (argument), NPU_ERR_NOMEM, NPU_ERR_DEVICE_LOST (unplugged or
+ * dead), NPU_ERR_IO (the driver refused; the message has the call and its errno).
  */
 #ifndef NPU_DEVICE_H
 #define NPU_DEVICE_H
@@ -64,8 +64,8 @@ struct npu_telemetry {
  *   "sim"			the model of chip profile "edge"
  *   "sim:CHIP"			of that profile (a built-in name, or a path with a '/')
  *   NULL			$NPU_DEVICE, or "drm" if that is not set
- * NPU_ERR_NO_DEVICE: nothing there, no permission, or a driver or contract of another major version.
- * NPU_ERR_INVALID: no such kind of device ("cpu" is none).
+ * NPU_ERR_NO_DEVICE: nothing there, no permission, or a driver or contract of another major
+ * version. NPU_ERR_INVALID: no such kind of device ("cpu" is none).
  */
 NPU_API npu_status npu_device_open(const char *name, npu_device **out);
 
@@ -110,8 +110,8 @@ NPU_API npu_status npu_device_vm(npu_device *dev, npu_vm **out);
 #define NPU_BIND_READONLY	(1u << 0)	/* device writes fault */
 
 /**
- * Bind the whole BO at an address of the library's choice (npu_bo_va() tells it), complete on return.
- * A BO is bound in at most one address space.  NPU_ERR_LIMIT: no room of that size.
+ * Bind the whole BO at an address of the library's choice (npu_bo_va() tells it), complete on
+ * return. A BO is bound in at most one address space.  NPU_ERR_LIMIT: no room of that size.
  */
 NPU_API npu_status npu_vm_bind(npu_vm *vm, npu_bo *bo, uint32_t flags);
 /** Complete on return: no access of the device reaches the BO afterwards. */
@@ -135,7 +135,7 @@ struct npu_job {
 	uint64_t params_va;		/* struct ne1_params, multiple of 64 */
 	uint64_t profile_va;		/* struct ne1_profile, multiple of 64, or 0 */
 	uint32_t n_waits;		/* at most 16 */
-	npu_fence *const *waits;	/* fences (of any queue of the device) that must have ended first */
+	npu_fence *const *waits;	/* of any queue of the device; must have ended first */
 };
 
 #define NPU_JOB_MAX_WAITS	16
