@@ -4,6 +4,8 @@
 import re
 from pathlib import Path
 
+from . import paths
+
 ALLOW_FILE = Path(__file__).resolve().parents[1] / "dmesg.allow"
 
 SPLATS = re.compile(
@@ -57,7 +59,9 @@ def allowed_patterns(extra=()):
             continue
         regex, sep, reason = line.partition(" # ")
         if not sep or not reason.strip():
-            raise ValueError(f"{ALLOW_FILE}:{n}: an allowed splat needs a reason behind ' # '")
+            raise paths.BenchError(
+                f"{ALLOW_FILE}:{n}: an allowed splat needs a reason behind ' # '"
+            )
         patterns.append(re.compile(regex.strip()))
     return patterns + [re.compile(e) for e in extra]
 
