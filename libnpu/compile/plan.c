@@ -364,31 +364,35 @@ static bool overlap(const struct buf *a, const struct buf *b)
 /* Lowest address where @b meets none of the @n placed buffers, ascending, that live at the same
  * time.
  */
-static uint32_t first_fit(const struct buf *b, struct buf *const *placed, uint32_t n, uint32_t base)
+static uint32_t first_fit(const struct buf *b, const struct buf_ref *placed, uint32_t n,
+			  uint32_t base)
 {
 	uint32_t i, at = base;
 
 	for (i = 0; i < n; i++) {
-		if (!overlap(placed[i], b))
+		const struct buf *other = placed[i].buf;
+
+		if (!overlap(other, b))
 			continue;
-		if (placed[i]->addr >= at + b->size)
+		if (other->addr >= at + b->size)
 			break;
-		if (placed[i]->addr + placed[i]->size > at)
-			at = placed[i]->addr + placed[i]->size;
+		if (other->addr + other->size > at)
+			at = other->addr + other->size;
 	}
 	return at;
 }
 
-static void insert_by_addr(struct buf *b, struct buf **placed, uint32_t n)
+static void insert_by_addr(struct buf *b, struct buf_ref *placed, uint32_t n)
 {
-	for (; n && placed[n - 1]->addr > b->addr; n--)
+	for (; n && placed[n - 1].buf->addr > b->addr; n--)
 		placed[n] = placed[n - 1];
-	placed[n] = b;
+	placed[n].buf = b;
 }
 
 static int larger_first(const void *a, const void *b)
 {
-	const struct buf *x = *(const struct buf *const *)a, *y = *(const struct buf *const *)b;
+	const struct buf *x = ((const struct buf_ref *)a)->buf;
+	const struct buf *y = ((const struct buf_ref *)b)->buf;
 	uint32_t len_x = x->last - x->first, len_y = y->last - y->first;
 
 	if (x->size != y->size)
@@ -401,17 +405,19 @@ static int larger_first(const void *a, const void *b)
 /* Greedy by size; good for the few shapes of a decoder, whose layers repeat. */
 static void assign(struct plan *p, uint32_t base)
 {
-	struct buf **order = p->order, **placed = p->order + p->max_bufs;
+	struct buf_ref *order = p->order, *placed = p->order + p->max_bufs;
 	uint64_t end, peak = base;
 	uint32_t i;
 
 	for (i = 0; i < p->n_bufs; i++)
-		order[i] = &p->bufs[i];
+		order[i].buf = &p->bufs[i];
 	qsort(order, p->n_bufs, sizeof(*order), larger_first);
 	for (i = 0; i < p->n_bufs && peak <= p->sram_bytes; i++) {
-		order[i]->addr = first_fit(order[i], placed, i, base);
-		insert_by_addr(order[i], placed, i);
-		end = (uint64_t)order[i]->addr + order[i]->size;
+		struct buf *b = order[i].buf;
+
+		b->addr = first_fit(b, placed, i, base);
+		insert_by_addr(b, placed, i);
+		end = (uint64_t)b->addr + b->size;
 		if (end > peak)
 			peak = end;
 	}

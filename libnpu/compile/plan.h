@@ -26,6 +26,10 @@ struct buf {
 	uint32_t addr;
 };
 
+struct buf_ref {
+	struct buf *buf;
+};
+
 #define NO_BUF		UINT32_MAX
 
 /* Where a tensor is. */
@@ -81,7 +85,7 @@ struct plan {
 	struct node_temps *temps; /* one per node */
 	struct buf *bufs;
 	uint32_t n_bufs, max_bufs;
-	struct buf **order;	/* scratch of the allocator */
+	struct buf_ref *order;	/* scratch of the allocator */
 	struct tune tune;
 	uint32_t carrier;	/* SRAM address */
 	uint32_t const_addr, const_slot; /* ring of norm weights */

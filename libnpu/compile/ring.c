@@ -53,7 +53,7 @@ uint32_t ring_take(struct emit *e, struct ring *ring, const struct load *load)
 		collect(e, ring, load);
 		return ring->addr;
 	}
-	if (ring->next >= ring->n || memcmp(&ring->items[ring->next], load, sizeof(*load))) {
+	if (ring->next >= ring->n || memcmp(&ring->items[ring->next], load, sizeof(*load)) != 0) {
 		e->status = npu_fail(NPU_ERR_INVALID, "internal: ring item %u changed", ring->next);
 		return ring->addr;
 	}

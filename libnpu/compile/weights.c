@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A model's weights and tables, packed once into one buffer. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,14 @@ static void add_entry(npu_weights *w, const npu_graph *g, const struct npu_tenso
 	w->n++;
 }
 
+static const struct weight_entry *find(const npu_weights *w, const char *name)
+{
+	struct weight_entry key;
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return bsearch(&key, w->entries, w->n, sizeof(key), by_name);
+}
+
 static npu_status fill(npu_weights *w, const npu_graph *g, uint8_t *map)
 {
 	const struct weight_entry *e;
@@ -85,8 +94,9 @@ static npu_status fill(npu_weights *w, const npu_graph *g, uint8_t *map)
 		t = npu_graph_tensor(g, i);
 		if (t->kind != NPU_TENSOR_WEIGHT && t->kind != NPU_TENSOR_CONST)
 			continue;
-		if (npu_weights_find(w, t, &e))
-			continue;	/* one that the NPU does not read */
+		e = find(w, t->name);
+		if (!e)
+			continue;	/* the NPU does not read it */
 		if (e->is_const) {
 			memcpy(map + e->offset, t->data, t->bytes);
 			continue;
@@ -149,11 +159,8 @@ uint64_t npu_weights_bytes(const npu_weights *w)
 npu_status npu_weights_find(const npu_weights *w, const struct npu_tensor *t,
 			    const struct weight_entry **out)
 {
-	struct weight_entry key;
-	const struct weight_entry *e;
+	const struct weight_entry *e = find(w, t->name);
 
-	memcpy(key.name, t->name, sizeof(key.name));
-	e = bsearch(&key, w->entries, w->n, sizeof(key), by_name);
 	if (!e)
 		return npu_fail(NPU_ERR_INVALID, "weight '%s' is not in device memory", t->name);
 	if (e->rows != t->rows || e->cols != t->cols || e->dtype != t->dtype ||

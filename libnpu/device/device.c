@@ -11,7 +11,7 @@ static bool is_kind(const char *name, const char *kind, const char **arg)
 {
 	size_t len = strlen(kind);
 
-	if (strncmp(name, kind, len) || (name[len] && name[len] != ':'))
+	if (strncmp(name, kind, len) != 0 || (name[len] && name[len] != ':'))
 		return false;
 	*arg = name[len] == ':' && name[len + 1] ? name + len + 1 : NULL;
 	return true;

@@ -24,7 +24,7 @@ static bool is_npuedge(int fd, int *major, int *minor)
 		return false;
 	/* The kernel stores the full length, whatever fitted. */
 	if (version.name_len != strlen(DRIVER_NAME) ||
-	    memcmp(name, DRIVER_NAME, strlen(DRIVER_NAME)))
+	    memcmp(name, DRIVER_NAME, strlen(DRIVER_NAME)) != 0)
 		return false;
 	*major = version.version_major;
 	*minor = version.version_minor;
@@ -111,7 +111,7 @@ npu_status npu_drm_open(const char *path, npu_device **out)
 	struct drm_device *dev;
 	npu_status status;
 	char found[80];
-	int fd;
+	int fd = -1;
 
 	if (path && strlen(path) >= sizeof(found))
 		return npu_fail(NPU_ERR_INVALID, "device path '%.60s...': longer than %zu bytes",
