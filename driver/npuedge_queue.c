@@ -534,8 +534,8 @@ void npuedge_queue_destroy(struct npuedge_queue *q)
 	}
 	up_read(&edev->reset.lock);
 
-	/* The reset finds a closed queue on the list, and ends it. */
-	if (ret)
+	/* A reset finds a closed queue on the list, and ends it; if -ECANCELED, one is due. */
+	if (ret && ret != -ECANCELED)
 		npuedge_reset_schedule(edev);
 	npuedge_device_asleep(edev, cookie);
 

@@ -100,7 +100,12 @@ static int npuedge_reset_restore_queues(struct npuedge_device *edev, struct npue
 	int ret;
 
 	list_for_each_entry_safe(q, tmp, &edev->queues.list, node) {
+		npuedge_queue_get(q);
 		ret = npuedge_queue_restore(q, q == guilty);
+		/* A closed queue is off the list now: nobody else would start its scheduler. */
+		if (!ret && list_empty(&q->node))
+			drm_sched_wqueue_start(&q->sched);
+		npuedge_queue_put(q);
 		if (ret)
 			return ret;
 	}
