@@ -62,6 +62,25 @@ help: ## this list
 	@sed -n 's/^\([a-zA-Z0-9_-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | sort -u | \
 		awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
 
+# Library, headers, programs, man pages, firmware; `make modules_install` does the module.
+VERSION := 0.1.0
+pages := $(wildcard tools/*/*.1)
+
+install: lib tools firmware ## install below DESTDIR (PREFIX=/usr/local); the module is installed when KDIR is there
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,lib/pkgconfig include/npu bin share/man/man1) \
+		$(DESTDIR)/lib/firmware/npuedge
+	install -m 644 libnpu/include/npu/*.h $(DESTDIR)$(PREFIX)/include/npu/
+	install -m 644 $(O)/libnpu.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(O)/libnpu.so $(DESTDIR)$(PREFIX)/lib/libnpu.so.0
+	ln -sf libnpu.so.0 $(DESTDIR)$(PREFIX)/lib/libnpu.so
+	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' libnpu/npu.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/npu.pc
+	install -m 755 $(tool-programs) $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(pages) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(O)/firmware/npuedge-ne1.fw $(DESTDIR)/lib/firmware/npuedge/
+	$(if $(wildcard $(KDIR)/Makefile),$(MAKE) modules_install INSTALL_MOD_PATH=$(DESTDIR),\
+		@echo 'npuedge.ko not installed: no kernel build directory at KDIR=$(KDIR)')
+
 clean: ## remove build results of this checkout (never the caches)
 	rm -rf $(O) build-*
 
