@@ -40,15 +40,22 @@ endif
 
 .DEFAULT_GOAL := all
 comma := ,
+# Fragments append to these; tests/tests.mk says what the test lists are.
 tool-programs :=
+unit-tests :=
+script-tests :=
+model-tests :=
+test-programs :=
+valgrind-tests :=
+fuzzers :=
 
 include libnpu/libnpu.mk
 include tools/npusim/npusim.mk
 include firmware/firmware.mk
 include tools/tools.mk
-include tests/tests.mk
 include tools/vm/vm.mk
--include driver/driver.mk
+include driver/driver.mk
+include tests/tests.mk
 
 .PHONY: all help lib tools firmware modules clean install check-unit
 all: lib tools firmware ## build everything that needs no kernel headers

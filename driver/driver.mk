@@ -6,8 +6,10 @@ KRELEASE	= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || echo
 KMOD		= $(O)/kmod/$(KRELEASE)
 driver-src	:= Kbuild $(wildcard driver/*.[ch] driver/hw/*.h driver/kunit/*.[ch] uapi/drm/*.h) \
 		   driver/Kbuild driver/Kconfig driver/probe.sh driver/kunit/Kbuild
-CHECKPATCH	?= $(firstword $(wildcard $(KDIR)/scripts/checkpatch.pl \
-		   $(dir $(realpath $(KDIR)/Makefile))scripts/checkpatch.pl) checkpatch.pl)
+# where tools/vm/setup put it, else where KDIR has it
+CHECKPATCH	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/checkpatch.pl \
+		   $(HOME)/.cache/npuedge/linux/scripts/checkpatch.pl $(KDIR)/scripts/checkpatch.pl) \
+		   checkpatch.pl)
 # The kernel's make has its own idea of O.
 kbuild		= MAKEFLAGS='$(filter-out O=% KDIR=%,$(MAKEFLAGS))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
 		  $(if $(ARCH),ARCH=$(ARCH)) $(if $(CROSS_COMPILE),CROSS_COMPILE=$(CROSS_COMPILE))
@@ -27,7 +29,7 @@ modules_install: modules ## install npuedge.ko (INSTALL_MOD_PATH= a root)
 
 checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's checkpatch.pl)
 	$(Q)$(CHECKPATCH) --no-tree --strict --no-summary --max-line-length=100 \
-		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE --file \
+		--file \
 		$(filter-out driver/hw/%,$(filter %.c %.h,$(driver-src)))
 
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.

@@ -6,11 +6,6 @@
 # check-X runs a suite here and now; `make check` makes the tree, then runs every suite in it or in a guest
 # (tests/check).
 
-unit-tests :=
-script-tests :=
-model-tests :=
-fuzzers :=
-
 -include $(sort $(wildcard tests/*/*.mk))
 
 run := O=$(O) tests/run
