@@ -28,9 +28,9 @@ modules_install: modules ## install npuedge.ko (INSTALL_MOD_PATH= a root)
 	+$(Q)$(kbuild) modules_install
 
 checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's checkpatch.pl)
-	$(Q)$(CHECKPATCH) --no-tree --strict --no-summary --max-line-length=100 \
+	$(Q)$(CHECKPATCH) -q --no-tree --strict --no-summary --max-line-length=100 \
 		--file \
-		$(filter-out driver/hw/%,$(filter %.c %.h,$(driver-src)))
+		$(filter-out driver/hw/% uapi/%,$(filter %.c %.h,$(driver-src)))
 
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.
 sparse: driver-sources ## sparse over the driver
