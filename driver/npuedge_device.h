@@ -97,6 +97,8 @@ struct npuedge_device {
 		int line[NPUEDGE_VECTORS];
 		/** @irq.shared: one line serves all vectors */
 		bool shared;
+		/** @irq.wired: lines are levels, not messages */
+		bool wired;
 		/** @irq.lock: protects @irq.enabled */
 		struct mutex lock;
 		/** @irq.enabled: handlers may run */

@@ -29,11 +29,19 @@ static const char * const npuedge_vector_names[NPUEDGE_VECTORS] = {
 	[NPUEDGE_VECTOR_FATAL] = "fatal",
 };
 
+/* Clear causes before they are looked at; on a wired line the write has to arrive first. */
+static void npuedge_irq_ack(struct npuedge_device *edev, u32 causes)
+{
+	npuedge_write(edev, NE1_REG_IRQ_STATUS, causes);
+	if (edev->irq.wired)
+		npuedge_read(edev, NE1_REG_IRQ_STATUS);
+}
+
 static irqreturn_t npuedge_irq_queue(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
-	npuedge_write(edev, NE1_REG_IRQ_STATUS, NE1_IRQ_QUEUE);
+	npuedge_irq_ack(edev, NE1_IRQ_QUEUE);
 	npuedge_queues_process(edev);
 	return IRQ_HANDLED;
 }
@@ -42,7 +50,7 @@ static irqreturn_t npuedge_irq_event(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
-	npuedge_write(edev, NE1_REG_IRQ_STATUS, NE1_IRQ_EVENT);
+	npuedge_irq_ack(edev, NE1_IRQ_EVENT);
 	npuedge_fw_handle_events(edev);
 	return IRQ_HANDLED;
 }
@@ -51,7 +59,7 @@ static irqreturn_t npuedge_irq_mmu(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
-	npuedge_write(edev, NE1_REG_IRQ_STATUS, NE1_IRQ_MMU);
+	npuedge_irq_ack(edev, NE1_IRQ_MMU);
 	npuedge_mmu_report_fault(edev);
 	return IRQ_HANDLED;
 }
@@ -61,7 +69,7 @@ static irqreturn_t npuedge_irq_fatal(int irq, void *data)
 	struct npuedge_device *edev = data;
 	u32 status;
 
-	npuedge_write(edev, NE1_REG_IRQ_STATUS, NE1_IRQ_FATAL);
+	npuedge_irq_ack(edev, NE1_IRQ_FATAL);
 	status = npuedge_read(edev, NE1_REG_BOOT_STATUS);
 	drm_err(&edev->base, "fatal interrupt: firmware state %u error %u\n",
 		FIELD_GET(NE1_BOOT_STATE_MASK, status), FIELD_GET(NE1_BOOT_ERROR_MASK, status));
@@ -76,19 +84,26 @@ static const irq_handler_t npuedge_vector_handlers[NPUEDGE_VECTORS] = {
 	[NPUEDGE_VECTOR_FATAL] = npuedge_irq_fatal,
 };
 
+/*
+ * A cause that is raised between our reading and clearing the status loses its bit, but sends its
+ * own message: then the status shows nothing, and what is in memory is looked at all the same.
+ */
 static irqreturn_t npuedge_irq_shared(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 	u32 status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 
 	/* All ones: the device is gone. */
-	if (status & ~NE1_IRQ_ALL || !status)
+	if (status & ~NE1_IRQ_ALL || (!status && edev->irq.wired))
 		return IRQ_NONE;
 
-	for (u32 vector = 0; vector < NPUEDGE_VECTORS; vector++) {
-		if (status & BIT(vector))
-			npuedge_vector_handlers[vector](irq, data);
-	}
+	npuedge_irq_ack(edev, status & (NE1_IRQ_QUEUE | NE1_IRQ_EVENT));
+	npuedge_queues_process(edev);
+	npuedge_fw_handle_events(edev);
+	if (status & NE1_IRQ_MMU)
+		npuedge_irq_mmu(irq, data);
+	if (status & NE1_IRQ_FATAL)
+		npuedge_irq_fatal(irq, data);
 	return IRQ_HANDLED;
 }
 
@@ -165,6 +180,7 @@ int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev)
 	int ret;
 
 	npuedge_write(edev, NE1_REG_IRQ_ENABLE, 0);
+	edev->irq.wired = edev->dma_dev == edev->dev;
 	for (u32 i = 0; i < NPUEDGE_VECTORS; i++) {
 		ret = platform_get_irq_byname_optional(pdev, npuedge_vector_names[i]);
 		if (ret == -EPROBE_DEFER)

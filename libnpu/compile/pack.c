@@ -75,20 +75,64 @@ static void gather(const struct npu_tensor *t, size_t block_bytes, uint32_t pane
 	}
 }
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "byte i of a word is element i");
+
+/*
+ * Byte j of x[i] and byte i of x[j] change places.  Plain 64-bit arithmetic on purpose: it is quick everywhere,
+ * also on an emulated processor, where vector instructions are not.
+ */
+static void transpose_8x8(uint64_t x[8])
+{
+	uint64_t t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = (x[i] >> 32 ^ x[i + 4]) & 0x00000000ffffffffull;
+		x[i + 4] ^= t;
+		x[i] ^= t << 32;
+	}
+	for (i = 0; i < 6; i += i == 1 ? 3 : 1) {
+		t = (x[i] >> 16 ^ x[i + 2]) & 0x0000ffff0000ffffull;
+		x[i + 2] ^= t;
+		x[i] ^= t << 16;
+	}
+	for (i = 0; i < 8; i += 2) {
+		t = (x[i] >> 8 ^ x[i + 1]) & 0x00ff00ff00ff00ffull;
+		x[i + 1] ^= t;
+		x[i] ^= t << 8;
+	}
+}
+
+/* x[i] becomes 8 bytes of row i of dst, rows `stride` bytes apart. */
+static void store_rows(const uint64_t x[8], uint8_t *dst, size_t stride)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		memcpy(dst + i * stride, &x[i], 8);
+}
+
 /* In both worlds a byte holds two nibbles: there elements k and k + 16 of a column, here columns c
  * and c + 16 of an element.
  */
 static void transpose_nibbles(const struct group *g, size_t at, uint8_t *dst)
 {
-	const uint8_t *lo, *hi;
-	uint32_t c, k;
+	const uint64_t low = 0x0f0f0f0f0f0f0f0full;
+	uint64_t x[8], y[8], a, b;
+	uint32_t c, i, k;
 
-	for (c = 0; c < 16; c++) {
-		lo = g->block[c] + at;
-		hi = g->block[c + 16] + at;
-		for (k = 0; k < 16; k++) {
-			dst[k * 16 + c] = (lo[k] & 0x0f) | (uint8_t)(hi[k] << 4);
-			dst[(k + 16) * 16 + c] = (lo[k] >> 4) | (hi[k] & 0xf0);
+	for (c = 0; c < 16; c += 8) {
+		for (k = 0; k < 16; k += 8) {
+			for (i = 0; i < 8; i++) {
+				memcpy(&a, g->block[c + i] + at + k, 8);
+				memcpy(&b, g->block[c + i + 16] + at + k, 8);
+				x[i] = (a & low) | (b & low) << 4;
+				y[i] = (a >> 4 & low) | (b & ~low);
+			}
+			transpose_8x8(x);
+			transpose_8x8(y);
+			store_rows(x, dst + k * 16 + c, 16);
+			store_rows(y, dst + (k + 16) * 16 + c, 16);
 		}
 	}
 }
@@ -124,12 +168,18 @@ static bool pack_q4_0(const struct group *g, uint8_t *dst)
 
 static void pack_q8_0(const struct group *g, uint8_t *dst)
 {
-	uint32_t c, k;
+	uint64_t x[8];
+	uint32_t c, i, k;
 
-	for (c = 0; c < NE1_PANEL; c++) {
+	for (c = 0; c < NE1_PANEL; c++)
 		memcpy(dst + 2 * c, g->block[c], 2);
-		for (k = 0; k < NE1_GROUP; k++)
-			dst[64 + k * NE1_PANEL + c] = g->block[c][2 + k];
+	for (c = 0; c < NE1_PANEL; c += 8) {
+		for (k = 0; k < NE1_GROUP; k += 8) {
+			for (i = 0; i < 8; i++)
+				memcpy(&x[i], g->block[c + i] + 2 + k, 8);
+			transpose_8x8(x);
+			store_rows(x, dst + 64 + k * NE1_PANEL + c, NE1_PANEL);
+		}
 	}
 }
 

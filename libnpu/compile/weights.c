@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "compile/memory.h"
 #include "compile/place.h"
@@ -83,6 +85,15 @@ static const struct weight_entry *find(const npu_weights *w, const char *name)
 	return bsearch(&key, w->entries, w->n, sizeof(key), by_name);
 }
 
+/* A mapped file would come page by page as packing touches it; asked for in one piece it comes in large reads. */
+static void read_ahead(const struct npu_tensor *t)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)t->data & ~(page - 1);
+
+	/* Only advice: memory that is no mapping of a file refuses or ignores it. */
+	(void)madvise((void *)start, (uintptr_t)t->data + t->bytes - start, MADV_WILLNEED);
+}
+
 static npu_status fill(npu_weights *w, const npu_graph *g, uint8_t *map)
 {
 	const struct weight_entry *e;
@@ -101,6 +112,7 @@ static npu_status fill(npu_weights *w, const npu_graph *g, uint8_t *map)
 			memcpy(map + e->offset, t->data, t->bytes);
 			continue;
 		}
+		read_ahead(t);
 		status = npu_weight_pack(t, &e->layout, map + e->offset);
 		if (status)
 			return status;
