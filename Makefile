@@ -26,7 +26,8 @@ ifneq ($(findstring undefined,$(SAN)),)
 BASE_CFLAGS	+= -fno-sanitize-recover=undefined
 endif
 endif
-CPPFLAGS	+= $(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null)
+# only headers, the same for every machine: a cross build may use the build machine's
+CPPFLAGS	+= $(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm)
 CFLAGS		:= $(BASE_CFLAGS) $(CFLAGS)
 LDLIBS		+= -lm -lpthread
 
