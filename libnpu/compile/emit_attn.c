@@ -118,19 +118,27 @@ static void load_tile(struct attn *a, uint32_t t, bool is_v)
 	emit_cmd(e, &cmd, acc, n);
 }
 
+/* Read a tile of K or V.  All of it rather than one head's columns: it comes by one load and makes
+ * room for another, so that the rows would only be work for the tracker.
+ */
+static struct access read_tile(const struct attn *a, uint32_t slot)
+{
+	return READ(temp_addr(a, slot), a->s.tile * a->tile_row);
+}
+
 /* Scores of KV head @h of the block: rows of S at @s. */
 static void emit_scores(struct attn *a, uint32_t t, uint32_t h, uint32_t s)
 {
 	struct emit *e = a->e;
 	uint32_t hd = a->s.head_dim, row = a->s.tile * 4;
-	uint32_t k = temp_addr(a, TEMP_K + t % e->plan->tune.kv_bufs) + h * hd * 2;
+	uint32_t slot = TEMP_K + t % e->plan->tune.kv_bufs;
 	union ne1_cmd cmd = stream_cmd(NE1_OP_MM);
 	struct access acc[3];
 
 	cmd.hdr.flags = NE1_MM_B_NK;
 	cmd.mm.a = a->q + (a->head0 + h) * a->q_group;
 	cmd.mm.a_stride = a->q_stride;
-	cmd.mm.b = k;
+	cmd.mm.b = temp_addr(a, slot) + h * hd * 2;
 	cmd.mm.b_stride = a->tile_row;
 	cmd.mm.c = s;
 	cmd.mm.c_stride = row;
@@ -140,7 +148,7 @@ static void emit_scores(struct attn *a, uint32_t t, uint32_t h, uint32_t s)
 	cmd.mm.atype = cmd.mm.btype = NE1_T_F16;
 	cmd.mm.ctype = NE1_T_F32;
 	acc[0] = emit_rows(cmd.mm.a, hd * 2, a->s.rows, a->q_stride, false);
-	acc[1] = emit_rows(k, hd * 2, a->s.tile, a->tile_row, false);
+	acc[1] = read_tile(a, slot);
 	acc[2] = WRITE(s, a->s.rows * row);
 	emit_cmd(e, &cmd, acc, 3);
 }
@@ -181,7 +189,7 @@ static void emit_values(struct attn *a, uint32_t t, uint32_t h, uint32_t p, bool
 {
 	struct emit *e = a->e;
 	uint32_t hd = a->s.head_dim, rows = a->s.rows;
-	uint32_t v = temp_addr(a, TEMP_V + t % e->plan->tune.kv_bufs) + h * hd * 2;
+	uint32_t slot = TEMP_V + t % e->plan->tune.kv_bufs;
 	uint32_t o = temp_addr(a, TEMP_O) + h * rows * hd * 4;
 	union ne1_cmd cmd = stream_cmd(NE1_OP_MM);
 	struct access acc[3];
@@ -191,7 +199,7 @@ static void emit_values(struct attn *a, uint32_t t, uint32_t h, uint32_t p, bool
 		cmd.hdr.signal[0] = SEM_USER;
 	cmd.mm.a = p;
 	cmd.mm.a_stride = a->s.tile * 2;
-	cmd.mm.b = v;
+	cmd.mm.b = temp_addr(a, slot) + h * hd * 2;
 	cmd.mm.b_stride = a->tile_row;
 	cmd.mm.c = o;
 	cmd.mm.c_stride = hd * 4;
@@ -201,7 +209,7 @@ static void emit_values(struct attn *a, uint32_t t, uint32_t h, uint32_t p, bool
 	cmd.mm.atype = cmd.mm.btype = NE1_T_F16;
 	cmd.mm.ctype = NE1_T_F32;
 	acc[0] = READ(p, rows * a->s.tile * 2);
-	acc[1] = emit_rows(v, hd * 2, a->s.tile, a->tile_row, false);
+	acc[1] = read_tile(a, slot);
 	acc[2] = WRITE(o, rows * hd * 4);
 	emit_cmd(e, &cmd, acc, 3);
 }

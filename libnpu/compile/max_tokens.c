@@ -4,7 +4,7 @@
 #include "compile/plan.h"
 
 static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const struct placement *p,
-		 uint32_t m, bool roomy)
+		 uint32_t m, enum plan_goal goal)
 {
 	struct plan plan;
 	uint32_t i;
@@ -12,7 +12,7 @@ static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const str
 	for (i = 0; i < p->n_segments; i++) {
 		if (!p->segments[i].on_npu)
 			continue;
-		if (npu_plan(g, &p->segments[i], m, chip->sram_bytes, roomy, &plan))
+		if (npu_plan(g, &p->segments[i], m, chip->sram_bytes, goal, &plan))
 			return false;
 		npu_plan_fini(&plan);
 	}
@@ -20,14 +20,14 @@ static bool fits(const struct npu_chip_info *chip, const npu_graph *g, const str
 }
 
 static uint32_t search(const struct npu_chip_info *chip, const npu_graph *g,
-		       const struct placement *p, uint32_t limit, bool roomy)
+		       const struct placement *p, uint32_t limit, enum plan_goal goal)
 {
 	uint32_t lo = 0, hi = limit, mid;
 
 	/* lo fits, above hi nothing does. */
 	while (lo < hi) {
 		mid = lo + (hi - lo + 1) / 2;
-		if (fits(chip, g, p, mid, roomy))
+		if (fits(chip, g, p, mid, goal))
 			lo = mid;
 		else
 			hi = mid - 1;
@@ -43,9 +43,9 @@ uint32_t npu_compile_max_tokens(const struct npu_chip_info *chip, const npu_grap
 
 	if (npu_place(chip, g, 0, &p))
 		return 0;
-	m = search(chip, g, &p, limit, true);
+	m = search(chip, g, &p, limit, PLAN_FITS_ROOMY);
 	if (!m)
-		m = search(chip, g, &p, limit, false);
+		m = search(chip, g, &p, limit, PLAN_FITS);
 	npu_placement_fini(&p);
 	return m;
 }

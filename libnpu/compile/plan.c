@@ -372,10 +372,10 @@ static uint32_t first_fit(const struct buf *b, const struct buf_ref *placed, uin
 	for (i = 0; i < n; i++) {
 		const struct buf *other = placed[i].buf;
 
-		if (!overlap(other, b))
-			continue;
 		if (other->addr >= at + b->size)
 			break;
+		if (!overlap(other, b))
+			continue;
 		if (other->addr + other->size > at)
 			at = other->addr + other->size;
 	}
@@ -402,17 +402,45 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? -1 : 1;
 }
 
-/* Greedy by size; good for the few shapes of a decoder, whose layers repeat. */
-static void assign(struct plan *p, uint32_t base)
+/* Fill p->live; returns the most. */
+static uint64_t count_live(struct plan *p, uint32_t base)
+{
+	uint64_t most = base;
+	uint32_t i;
+
+	/* First what begins or, modulo 2^64, ends at a node, then the sums. */
+	memset(p->live, 0, (p->n_nodes + 1) * sizeof(*p->live));
+	p->live[0] = base;
+	for (i = 0; i < p->n_bufs; i++) {
+		p->live[p->bufs[i].first] += p->bufs[i].size;
+		p->live[p->bufs[i].last + 1] -= p->bufs[i].size;
+	}
+	for (i = 0; i < p->n_nodes; i++) {
+		if (i)
+			p->live[i] += p->live[i - 1];
+		if (p->live[i] > most)
+			most = p->live[i];
+	}
+	return most;
+}
+
+/* Greedy by size; good for the few shapes of a decoder, whose layers repeat.  Ends where the peak
+ * exceeds @limit.
+ */
+static void assign(struct plan *p, uint32_t base, uint32_t limit)
 {
 	struct buf_ref *order = p->order, *placed = p->order + p->max_bufs;
-	uint64_t end, peak = base;
+	uint64_t end, peak = count_live(p, base);
 	uint32_t i;
+
+	if (peak > limit)
+		goto out;	/* wherever they lie */
+	peak = base;
 
 	for (i = 0; i < p->n_bufs; i++)
 		order[i].buf = &p->bufs[i];
 	qsort(order, p->n_bufs, sizeof(*order), larger_first);
-	for (i = 0; i < p->n_bufs && peak <= p->sram_bytes; i++) {
+	for (i = 0; i < p->n_bufs && peak <= limit; i++) {
 		struct buf *b = order[i].buf;
 
 		b->addr = first_fit(b, placed, i, base);
@@ -421,6 +449,7 @@ static void assign(struct plan *p, uint32_t base)
 		if (end > peak)
 			peak = end;
 	}
+out:
 	p->peak = peak > UINT32_MAX ? UINT32_MAX : (uint32_t)peak;
 }
 
@@ -439,7 +468,7 @@ static uint32_t const_slot(const struct plan *p)
 	return align_up(bytes);
 }
 
-void npu_plan_try(struct plan *p, const struct tune *tune)
+void npu_plan_try(struct plan *p, const struct tune *tune, uint32_t limit)
 {
 	uint32_t i, base;
 
@@ -453,13 +482,13 @@ void npu_plan_try(struct plan *p, const struct tune *tune)
 	base = p->const_addr + CONST_SLOTS * p->const_slot;
 	for (i = 0; i < p->n_nodes; i++)
 		add_node(p, i);
-	assign(p, base);
+	assign(p, base, limit);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
 
 npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
-		    uint32_t sram_bytes, bool roomy, struct plan *out)
+		    uint32_t sram_bytes, enum plan_goal goal, struct plan *out)
 {
 	uint32_t n_tensors = npu_graph_n_tensors(g);
 	npu_status status;
@@ -476,8 +505,9 @@ npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t 
 	out->places = calloc(n_tensors + 1, sizeof(*out->places));
 	out->uses = calloc(n_tensors + 1, sizeof(*out->uses));
 	out->bufs = calloc(out->max_bufs, sizeof(*out->bufs));
+	out->live = calloc(seg->n_ops + 2ul, sizeof(*out->live));
 	out->order = calloc(2 * (size_t)out->max_bufs, sizeof(*out->order));
-	if (!out->uses || !out->order || !out->nodes || !out->temps || !out->per_token ||
+	if (!out->uses || !out->live || !out->order || !out->nodes || !out->temps || !out->per_token ||
 	    !out->places || !out->bufs) {
 		npu_plan_fini(out);
 		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u ops", seg->n_ops);
@@ -485,7 +515,7 @@ npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t 
 	out->n_nodes = npu_make_nodes(g, seg, out->nodes);
 	npu_mark_token_rows(g, out->per_token);
 	find_uses(out);
-	status = npu_plan_search(out, roomy);
+	status = npu_plan_search(out, goal);
 	if (status)
 		npu_plan_fini(out);
 	return status;
@@ -499,6 +529,7 @@ void npu_plan_fini(struct plan *p)
 	free(p->places);
 	free(p->uses);
 	free(p->bufs);
+	free(p->live);
 	free(p->order);
 	memset(p, 0, sizeof(*p));
 }

@@ -86,6 +86,7 @@ struct plan {
 	struct buf *bufs;
 	uint32_t n_bufs, max_bufs;
 	struct buf_ref *order;	/* scratch of the allocator */
+	uint64_t *live;		/* bytes that the last attempt needs while each node runs */
 	struct tune tune;
 	uint32_t carrier;	/* SRAM address */
 	uint32_t const_addr, const_slot; /* ring of norm weights */
@@ -103,17 +104,22 @@ struct attn_shape {
 	uint32_t tile, n_tiles;
 };
 
-/* @m tokens instead of the graph's; @roomy: only plans that double-buffer everything. NPU_ERR_LIMIT
- * names what does not fit.
- */
+enum plan_goal {
+	PLAN_BEST,
+	PLAN_FITS,		/* a plan only to know that there is one */
+	PLAN_FITS_ROOMY,	/* likewise, one that double-buffers everything */
+};
+
+/* @m tokens instead of the graph's.  NPU_ERR_LIMIT names what does not fit. */
 npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t m,
-		    uint32_t sram_bytes, bool roomy, struct plan *out);
+		    uint32_t sram_bytes, enum plan_goal goal, struct plan *out);
 void npu_plan_fini(struct plan *p);
 void npu_plan_dump(const struct plan *p, FILE *f);
 
-/* tune.c: one attempt with given choices, and the search for good ones. */
-void npu_plan_try(struct plan *p, const struct tune *tune);
-npu_status npu_plan_search(struct plan *p, bool roomy);
+/* One attempt with given choices.  If p->peak exceeds @limit, addresses are not complete. */
+void npu_plan_try(struct plan *p, const struct tune *tune, uint32_t limit);
+/* tune.c: the search for good choices. */
+npu_status npu_plan_search(struct plan *p, enum plan_goal goal);
 
 void npu_attn_shape(const struct plan *p, const struct npu_op *op, struct attn_shape *out);
 

@@ -49,7 +49,7 @@ static npu_status plan_segments(npu_program *p)
 		if (!p->placement.segments[i].on_npu)
 			continue;
 		status = npu_plan(p->g, &p->placement.segments[i], npu_graph_n_tokens(p->g),
-				  chip->sram_bytes, false, &p->segments[i].plan);
+				  chip->sram_bytes, PLAN_BEST, &p->segments[i].plan);
 		if (status)
 			return status;
 		if (want_dump(p, "plan"))

@@ -28,11 +28,7 @@ npu_status stream_init(struct stream *s, uint32_t sram_bytes, uint32_t n_resourc
 {
 	memset(s, 0, sizeof(*s));
 	s->resource_base = (sram_bytes + GRANULE - 1) / GRANULE;
-	s->n_granules = s->resource_base + n_resources;
-	s->granules = calloc(s->n_granules + 1, sizeof(*s->granules));
-	if (!s->granules)
-		return npu_fail(NPU_ERR_NOMEM, "stream: no memory for %u granules", s->n_granules);
-	return NPU_OK;
+	return history_init(&s->history, s->resource_base + n_resources);
 }
 
 void stream_fini(struct stream *s)
@@ -43,7 +39,7 @@ void stream_fini(struct stream *s)
 		free(s->by_seq[e]);
 	free(s->cmds);
 	free(s->meta);
-	free(s->granules);
+	history_fini(&s->history);
 	free(s->groups);
 	memset(s, 0, sizeof(*s));
 }

@@ -23,10 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compile/history.h"
 #include "ne1_cmd.h"
 #include "npu/status.h"
 
 enum { ENG_LD, ENG_ST, ENG_MX, ENG_VX, ENGINES, ENG_NONE = ENGINES };
+_Static_assert(ENGINES == HISTORY_ENGINES, "one history for all engines");
 
 /* Semaphores: D->E is D * 4 + E outside of regions and 16 + D * 4 + E in regions; the diagonals are
  * free.
@@ -57,12 +59,6 @@ struct cmd_meta {
 	uint32_t clock[ENGINES];	/* what the engine knew when it started */
 };
 
-struct granule {
-	uint8_t writer;			/* engine */
-	uint32_t written;		/* seq of the last writer, 0: none */
-	uint32_t read[ENGINES];		/* seq of the last readers since */
-};
-
 struct group {
 	uint32_t end[ENGINES];		/* seq of the last command within or before it */
 	uint32_t clock[ENGINES][ENGINES]; /* at its begin */
@@ -78,8 +74,8 @@ struct stream {
 	uint32_t clock[ENGINES][ENGINES]; /* [e][d]: what e knows of d */
 	uint32_t signalled[2][ENGINES][ENGINES]; /* [in region][d][e]: seq of d's last signal */
 
-	struct granule *granules;
-	uint32_t n_granules, resource_base;
+	struct history history;		/* of the SRAM, then of resources */
+	uint32_t resource_base;		/* granule */
 
 	struct group *groups;		/* [1..n_groups] */
 	uint32_t n_groups, max_groups;

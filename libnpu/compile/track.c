@@ -3,61 +3,74 @@
 
 #include "error.h"
 
-/* Granules [*first, *end) of row (i, j) of an access; false, with an error, beyond the SRAM. */
-static bool row_granules(struct stream *s, const struct access *a, uint32_t i, uint32_t j,
-			 struct granule **first, struct granule **end)
+/* Rows between which no whole granule lies are one, as far as granules are concerned. */
+static struct access join_rows(const struct access *a)
+{
+	struct access joined = *a;
+	uint64_t bytes;
+	int d;
+
+	for (d = 0; d < 2; d++) {
+		if (!joined.count[d] || (d && joined.count[0] != 1) ||
+		    joined.stride[d] >= (uint64_t)joined.bytes + GRANULE)
+			break;
+		bytes = joined.bytes + (uint64_t)joined.stride[d] * (joined.count[d] - 1);
+		if (bytes > UINT32_MAX)
+			break;
+		joined.bytes = (uint32_t)bytes;
+		joined.count[d] = 1;
+	}
+	return joined;
+}
+
+/* Granules of row (i, j) of an access; false, with an error, beyond the SRAM. */
+static bool row_span(struct stream *s, const struct access *a, uint32_t i, uint32_t j,
+		     struct span *out)
 {
 	uint64_t at = a->addr + (uint64_t)i * a->stride[1] + (uint64_t)j * a->stride[0];
 	uint64_t last = (at + a->bytes - 1) / GRANULE;
 
-	if (last >= s->n_granules) {
+	if (last >= s->history.n) {
 		s->status =
 			npu_fail(NPU_ERR_INVALID, "internal: command %u touches SRAM 0x%llx + %u",
 				 s->n, (unsigned long long)at, a->bytes);
 		return false;
 	}
-	*first = &s->granules[at / GRANULE];
-	*end = &s->granules[last + 1];
+	*out = (struct span){ (uint32_t)(at / GRANULE), (uint32_t)last + 1 };
 	return true;
 }
 
 /* What @engine must have seen the end of before the access. */
-static void collect(struct stream *s, unsigned int engine, const struct access *a, uint32_t *need)
+static void collect(struct stream *s, unsigned int engine, const struct access *acc, uint32_t *need)
 {
-	struct granule *g, *end;
+	const struct access a = join_rows(acc);
+	struct span span;
 	uint32_t i, j;
-	unsigned int d;
 
-	for (i = 0; i < a->count[1] && a->bytes; i++) {
-		for (j = 0; j < a->count[0]; j++) {
-			if (!row_granules(s, a, i, j, &g, &end))
+	for (i = 0; i < a.count[1] && a.bytes; i++) {
+		for (j = 0; j < a.count[0]; j++) {
+			if (!row_span(s, &a, i, j, &span))
 				return;
-			for (; g < end; g++) {
-				if (g->writer != engine && g->written > need[g->writer])
-					need[g->writer] = g->written;
-				for (d = 0; a->write && d < ENGINES; d++)
-					if (g->read[d] > need[d])
-						need[d] = g->read[d];
-			}
+			history_need(&s->history, engine, span, a.write, need);
 		}
 	}
 	need[engine] = 0;
 }
 
-static void record(struct stream *s, unsigned int engine, const struct access *a)
+static void record(struct stream *s, unsigned int engine, const struct access *acc)
 {
-	struct granule *g, *end;
+	const struct access a = join_rows(acc);
+	struct span span;
 	uint32_t i, j;
 
-	for (i = 0; i < a->count[1] && a->bytes; i++) {
-		for (j = 0; j < a->count[0]; j++) {
-			if (!row_granules(s, a, i, j, &g, &end))
+	for (i = 0; i < a.count[1] && a.bytes; i++) {
+		for (j = 0; j < a.count[0]; j++) {
+			if (!row_span(s, &a, i, j, &span))
 				return;
-			for (; g < end && !a->write; g++)
-				g->read[engine] = s->seq[engine];
-			for (; g < end; g++)
-				*g = (struct granule){ .writer = engine,
-						       .written = s->seq[engine] };
+			if (a.write)
+				history_write(&s->history, engine, span, s->seq[engine]);
+			else
+				history_read(&s->history, engine, span, s->seq[engine]);
 		}
 	}
 }

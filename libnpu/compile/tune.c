@@ -18,37 +18,20 @@ static void node_name(const struct plan *p, uint32_t node, const char **op, cons
 	*tensor = npu_graph_tensor(p->g, last->out)->name;
 }
 
-/* Bytes that live while @node runs. */
-static uint64_t live_bytes(const struct plan *p, uint32_t node)
-{
-	uint64_t sum = p->const_addr + CONST_SLOTS * p->const_slot;
-	uint32_t i;
-
-	for (i = 0; i < p->n_bufs; i++)
-		if (p->bufs[i].first <= node && node <= p->bufs[i].last)
-			sum += p->bufs[i].size;
-	return sum;
-}
-
 /* Error for the most frugal attempt: the node with the largest need. */
 static npu_status too_large(const struct plan *p)
 {
 	const char *op, *tensor;
-	uint64_t bytes, most = 0;
 	uint32_t i, node = 0;
 
-	for (i = 0; i < p->n_nodes; i++) {
-		bytes = live_bytes(p, i);
-		if (bytes > most) {
-			most = bytes;
+	for (i = 0; i < p->n_nodes; i++)
+		if (p->live[i] > p->live[node])
 			node = i;
-		}
-	}
 	node_name(p, node, &op, &tensor);
 	return npu_fail(
 		NPU_ERR_LIMIT,
 		"%s '%s' with %u tokens needs %llu bytes of SRAM and room for weights, limit %u",
-		op, tensor, p->m, (unsigned long long)most, p->sram_bytes);
+		op, tensor, p->m, (unsigned long long)p->live[node], p->sram_bytes);
 }
 
 /* Most KV heads whose two tiles of K and V, twice, take no more than @budget; at least one. */
@@ -127,11 +110,13 @@ static bool try_slot(struct plan *p, const struct level *l, uint32_t slot)
 		.stage_bytes = p->sram_bytes / l->stage_share,
 	};
 
-	npu_plan_try(p, &tune);
+	if (slot > p->sram_bytes / l->slots)
+		return false;
+	npu_plan_try(p, &tune, p->sram_bytes - l->slots * slot);
 	return take_ring(p, l->slots);
 }
 
-npu_status npu_plan_search(struct plan *p, bool roomy)
+npu_status npu_plan_search(struct plan *p, enum plan_goal goal)
 {
 	uint32_t i, slot, n = sizeof(levels) / sizeof(levels[0]);
 	npu_status status;
@@ -139,10 +124,12 @@ npu_status npu_plan_search(struct plan *p, bool roomy)
 	status = check_rows(p);
 	if (status)
 		return status;
-	for (i = 0; i < (roomy ? n - 1 : n); i++) {
+	for (i = 0; i < (goal == PLAN_FITS_ROOMY ? n - 1 : n); i++) {
 		/* What does not fit with the smallest slot needs no more attempts. */
 		if (!try_slot(p, &levels[i], levels[i].slot_min))
 			continue;
+		if (goal != PLAN_BEST)
+			return NPU_OK;
 		for (slot = SLOT_MAX; slot > levels[i].slot_min; slot = slot * 3 / 4 & ~255u)
 			if (try_slot(p, &levels[i], slot))
 				return NPU_OK;

@@ -36,6 +36,7 @@ void npu_graph_del(npu_graph *g)
 	for (uint32_t i = 0; i < g->n_tensors; i++)
 		free(g->tensors[i]);
 	free(g->tensors);
+	free(g->by_name);
 	free(g->ops);
 	llama_consts_unref(g->consts);
 	free(g);
@@ -58,6 +59,53 @@ static npu_status grow(void *array, uint32_t n, uint32_t *max, size_t size)
 	return NPU_OK;
 }
 
+/* ---- names ------------------------------------------------------------------------------- */
+
+/* The slot of the tensor called @name, or the free one where it belongs. */
+static uint32_t *name_slot(const npu_graph *g, const char *name)
+{
+	uint32_t mask = 2 * g->max_tensors - 1, i = 2166136261u; /* FNV-1a */
+
+	for (const char *c = name; *c; c++)
+		i = (i ^ (unsigned char)*c) * 16777619u;
+	for (i &= mask; g->by_name[i] != NPU_NO_TENSOR; i = (i + 1) & mask)
+		if (!strcmp(g->tensors[g->by_name[i]]->name, name))
+			break;
+	return &g->by_name[i];
+}
+
+/* Room for one more tensor and its name.  max_tensors stays a power of two. */
+static npu_status grow_tensors(npu_graph *g)
+{
+	uint32_t *by_name, old = g->max_tensors;
+	npu_status ret;
+
+	if (g->n_tensors < old)
+		return NPU_OK;
+	ret = grow(&g->tensors, g->n_tensors, &g->max_tensors, sizeof(g->tensors[0]));
+	if (ret)
+		return ret;
+	by_name = malloc(2 * (size_t)g->max_tensors * sizeof(*by_name));
+	if (!by_name) {
+		ret = npu_fail(NPU_ERR_NOMEM, "graph: no memory for %u names", g->max_tensors);
+		g->max_tensors = old;	/* as the old table has it */
+		return ret;
+	}
+	free(g->by_name);
+	g->by_name = by_name;
+	memset(by_name, 0xff, 2 * (size_t)g->max_tensors * sizeof(*by_name));
+	for (uint32_t i = 0; i < g->n_tensors; i++)
+		*name_slot(g, g->tensors[i]->name) = i;
+	return NPU_OK;
+}
+
+uint32_t npu_graph_find(const npu_graph *g, const char *name)
+{
+	return g->by_name ? *name_slot(g, name) : NPU_NO_TENSOR;
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
 npu_status npu_graph_add_tensor(npu_graph *g, const struct npu_tensor *t, uint32_t *id)
 {
 	size_t row = npu_dtype_row_bytes(t->dtype, t->cols);
@@ -75,7 +123,7 @@ npu_status npu_graph_add_tensor(npu_graph *g, const struct npu_tensor *t, uint32
 		return npu_fail(NPU_ERR_INVALID,
 				"tensor '%s': %u columns are no whole blocks of %s", t->name,
 				t->cols, npu_dtype_name(t->dtype));
-	ret = grow(&g->tensors, g->n_tensors, &g->max_tensors, sizeof(g->tensors[0]));
+	ret = grow_tensors(g);
 	if (ret)
 		return ret;
 	copy = malloc(sizeof(*copy));
@@ -86,6 +134,7 @@ npu_status npu_graph_add_tensor(npu_graph *g, const struct npu_tensor *t, uint32
 	copy->bytes = row * t->rows;
 	copy->producer = NPU_NO_OP;
 	copy->n_uses = 0;
+	*name_slot(g, copy->name) = copy->id;
 	g->tensors[g->n_tensors++] = copy;
 	*id = copy->id;
 	return NPU_OK;
@@ -243,12 +292,4 @@ const struct npu_op *npu_graph_op(const npu_graph *g, uint32_t i)
 const struct npu_tensor *npu_graph_tensor(const npu_graph *g, uint32_t id)
 {
 	return id < g->n_tensors ? g->tensors[id] : NULL;
-}
-
-uint32_t npu_graph_find(const npu_graph *g, const char *name)
-{
-	for (uint32_t i = 0; i < g->n_tensors; i++)
-		if (!strcmp(g->tensors[i]->name, name))
-			return i;
-	return NPU_NO_TENSOR;
 }

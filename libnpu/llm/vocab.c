@@ -42,7 +42,8 @@ static bool decode(const int16_t byte_of[ALPHABET_END], struct npu_gguf_str s, c
 	int used;
 
 	while (i < s.len) {
-		used = utf8_next(s.data + i, s.len - i, &cp);
+		cp = (unsigned char)s.data[i];
+		used = cp < 0x80 ? 1 : utf8_next(s.data + i, s.len - i, &cp);
 		if (used <= 0 || cp >= ALPHABET_END || byte_of[cp] < 0)
 			return false;
 		dst[n++] = (char)byte_of[cp];
@@ -59,13 +60,32 @@ static uint64_t mix(uint64_t h)
 	return h ^ h >> 29;
 }
 
+static uint64_t load_bytes(const char *s, size_t n)
+{
+	uint64_t x = 0;
+
+	memcpy(&x, s, n);
+	return x;
+}
+
+/* By words, the last of which overlaps the one before: tokens are short, and loading a vocabulary
+ * hashes each three times.
+ */
 static uint32_t hash_bytes(const char *s, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325u;	/* FNV-1a */
+	uint64_t h = len;
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
-	return (uint32_t)mix(h);
+	if (len >= 8) {
+		for (size_t i = 0; i + 8 < len; i += 8)
+			h = mix(h ^ load_bytes(s + i, 8));
+		h ^= load_bytes(s + len - 8, 8);
+	} else if (len >= 4) {
+		h ^= load_bytes(s, 4) << 32 ^ load_bytes(s + len - 4, 4) << 4;
+	} else if (len) {
+		h ^= load_bytes(s, 1) << 24 ^ load_bytes(s + len / 2, 1) << 16 ^
+		     load_bytes(s + len - 1, 1) << 8;
+	}
+	return (uint32_t)mix(mix(h));
 }
 
 static uint32_t hash_pair(uint32_t left, uint32_t right)
