@@ -49,45 +49,50 @@ static inline int npuedge_compat_sched_init(struct drm_gpu_scheduler *sched,
 #endif
 
 /**
- * npuedge_sched_resume_no_hang() - end a timeout handler that leaves its job on the scheduler's
- * list
- * @job: job that the handler got; drm_sched_wqueue_stop() was called on its scheduler
+ * npuedge_sched_no_hang() - have a timeout handler leave its job on the scheduler's list
+ * @job: job that the handler got; its scheduler is stopped, and started afterwards
  *
  * The scheduler took the job off its list of pending jobs.  Newer kernels put it back when the
- * handler returns NO_HANG, older ones leave that to the driver.
+ * handler returns NO_HANG, older ones leave that to the driver; starting the scheduler has it look
+ * for signalled jobs, among them perhaps this one.
  *
  * Return: what the handler has to return.
  */
-static inline enum drm_gpu_sched_stat npuedge_sched_resume_no_hang(struct drm_sched_job *job)
+static inline enum drm_gpu_sched_stat npuedge_sched_no_hang(struct drm_sched_job *job)
 {
-	struct drm_gpu_scheduler *sched = job->sched;
-
 #ifdef NPUEDGE_HAVE_SCHED_NO_HANG
-	drm_sched_wqueue_start(sched);
 	return DRM_GPU_SCHED_STAT_NO_HANG;
 #else
+	struct drm_gpu_scheduler *sched = job->sched;
+
 	spin_lock(&sched->job_list_lock);
 	list_add(&job->list, &sched->pending_list);
 	spin_unlock(&sched->job_list_lock);
-	/* Also looks for signalled jobs to free, among them perhaps the one just put back. */
-	drm_sched_wqueue_start(sched);
 	return DRM_GPU_SCHED_STAT_NOMINAL;
 #endif
 }
 
 /**
- * npuedge_sched_fence_detach() - keep a fence that others hold from reaching our scheduler
- * @fence: finished fence of a job that is being freed
+ * npuedge_sched_fence_detach() - keep a fence that others hold from reaching this module
+ * @fence: fence of a job that has ended and is being freed
  *
- * Newer kernels do not ask a signalled fence for the name of its timeline; older ones look it up in
- * the scheduler, which may be gone by then.
+ * Newer kernels drop the operations of a signalled fence, and do not ask it for the name of its
+ * timeline.  In older ones the scheduler's fence refers to the hardware fence, whose operations are
+ * ours, until it is freed; and a sync_file looks the name up in the scheduler, which is ours too.
+ * Then let go of the hardware fence now, and give the fence a name that lives where its operations
+ * do: that of its driver, in the scheduler's module.  @owner, which nobody reads, becomes the
+ * pointer to it that is found where a scheduler would have one.
  */
 static inline void npuedge_sched_fence_detach(struct drm_sched_fence *fence)
 {
+#ifndef NPUEDGE_HAVE_FENCE_DETACHED_OPS
+	dma_fence_put(fence->parent);
+	fence->parent = NULL;
+#endif
 #ifndef NPUEDGE_HAVE_FENCE_TIMELINE_NAME
-	static struct drm_gpu_scheduler ended = { .name = "npuedge" };
-
-	WRITE_ONCE(fence->sched, &ended);
+	fence->owner = (void *)fence->finished.ops->get_driver_name(&fence->finished);
+	smp_store_release(&fence->sched,
+			  (void *)&fence->owner - offsetof(struct drm_gpu_scheduler, name));
 #endif
 }
 

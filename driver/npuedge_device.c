@@ -5,6 +5,33 @@
  * What files refer to (firmware memory, workqueues, locks) lives with the DRM device; registers and
  * interrupts live with the platform device.  Every path that touches hardware is within
  * npuedge_device_enter(), which fails from the moment that the device is lost or unplugged.
+ *
+ * A device that goes is stopped before anything else: from then on no mapping that a late unmap
+ * takes down is in use, and no call waits for firmware, so that drm_dev_unplug() need not either.
+ */
+
+/**
+ * DOC: Locking
+ *
+ * Outermost first; a lock may be taken while any of those before it is held:
+ *
+ * 1. usage_lock of a file: destroying a queue against reading the file's usage;
+ * 2. dma_resv of a VM and of the buffers mapped in it: mappings, page tables, pages;
+ * 3. window_lock of the firmware: page tables of ASID 0; taken with none of the others;
+ * 4. reset.lock: for reading: what is said to firmware, and the TLB; for writing: stopping and
+ *    starting the device.  Lists of queues change only while it is held for reading by one who
+ *    adds or removes a queue, or for writing;
+ * 5. sched_lock of a queue: stopping and starting its scheduler;
+ * 6. hw_lock of a queue: messages about it;
+ * 7. queues.lock, tlb_lock, irq.lock, latch_lock;
+ * 8. lock of a queue (a spinlock, also that of its hardware fences), lock of the firmware
+ *    (a spinlock: message rings).
+ *
+ * The timeout and reset workers take 4 to 8 while fences wait for them: under these nothing
+ * allocates memory that may be reclaimed, takes one of 1 to 3 or waits for a fence.  An interrupt
+ * thread takes 7 and 8.  run_job takes 8 alone.
+ *
+ * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
  */
 
 #include <linux/dma-mapping.h>
@@ -99,9 +126,30 @@ void npuedge_device_send_wedged(struct npuedge_device *edev, char *event)
 static void npuedge_device_unplug_work(struct work_struct *work)
 {
 	struct npuedge_device *edev = container_of(work, struct npuedge_device, unplug.work);
+	int cookie;
 
-	npuedge_device_send_wedged(edev, "WEDGED=rebind,bus-reset");
+	/* It is lost, but still registered unless the driver is being unbound. */
+	if (drm_dev_enter(&edev->base, &cookie)) {
+		npuedge_device_send_wedged(edev, "WEDGED=rebind,bus-reset");
+		drm_dev_exit(cookie);
+	}
 	npuedge_device_unplug(edev);
+}
+
+/**
+ * npuedge_device_stop() - give the device up
+ * @edev: device with interrupt lines and a mapped register file
+ *
+ * On return the device touches no memory and nothing of the driver touches the device any more.
+ */
+void npuedge_device_stop(struct npuedge_device *edev)
+{
+	WRITE_ONCE(edev->lost, true);
+	npuedge_fw_msg_stop(edev);
+	npuedge_reset_cancel(edev);
+	npuedge_reset_lose(edev);
+	/* A timeout handler that looked before the device was lost. */
+	flush_workqueue(edev->reset.wq);
 }
 
 /**
@@ -124,15 +172,8 @@ void npuedge_device_unplug(struct npuedge_device *edev)
 		return;
 	}
 
-	/* Calls that wait for firmware give up, so that drm_dev_unplug() need not wait for them. */
-	WRITE_ONCE(edev->lost, true);
-	npuedge_fw_msg_stop(edev);
+	npuedge_device_stop(edev);
 	drm_dev_unplug(&edev->base);
-
-	cancel_work_sync(&edev->reset.work);
-	npuedge_reset_lose(edev);
-	/* A timeout handler that looked before the device was lost. */
-	flush_workqueue(edev->reset.wq);
 	complete_all(&edev->unplug.done);
 }
 

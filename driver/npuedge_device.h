@@ -63,9 +63,7 @@ enum npuedge_vector {
 /**
  * struct npuedge_device - one NPU
  *
- * Locks, outermost first: dma_resv of a VM and its BOs, @reset.lock, a queue's hw_lock,
- * @queues.lock, a queue's lock.  The reset and timeout workers take @reset.lock and what is
- * behind it while fences wait for them, so nothing may allocate memory under these.
+ * Who may take which lock within which: "Locking" in npuedge_device.c.
  */
 struct npuedge_device {
 	/** @base: the DRM device; its parent is @dma_dev */
@@ -127,7 +125,9 @@ struct npuedge_device {
 		struct rw_semaphore lock;
 		/** @reset.pending: a reset is due or runs; firmware is not waited for */
 		atomic_t pending;
-		/** @reset.wait: woken when @reset.pending changes or the device is lost */
+		/** @reset.stopped: @lost, and the device touches no memory any more; set once */
+		bool stopped;
+		/** @reset.wait: woken when @reset.pending or @reset.stopped changes */
 		wait_queue_head_t wait;
 		/** @reset.count: resets so far, for debugfs and traces */
 		atomic_t count;
@@ -167,6 +167,7 @@ int npuedge_device_awake(struct npuedge_device *edev, int *cookie);
 void npuedge_device_asleep(struct npuedge_device *edev, int cookie);
 void npuedge_device_send_wedged(struct npuedge_device *edev, char *event);
 int npuedge_device_init(struct npuedge_device *edev);
+void npuedge_device_stop(struct npuedge_device *edev);
 void npuedge_device_unplug(struct npuedge_device *edev);
 
 #endif

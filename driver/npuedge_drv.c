@@ -9,6 +9,8 @@
 #include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_accel.h>
@@ -190,6 +192,8 @@ static int npuedge_vm_bind(struct npuedge_vm *vm, struct drm_file *file,
 	int ret;
 
 	for (*applied = 0; *applied < ops->count; ++*applied) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		ret = copy_struct_from_user(&op, sizeof(op),
 					    user + (size_t)*applied * ops->stride, ops->stride);
 		if (ret)
@@ -197,8 +201,6 @@ static int npuedge_vm_bind(struct npuedge_vm *vm, struct drm_file *file,
 		ret = npuedge_vm_bind_op(vm, file, &op);
 		if (ret)
 			return ret;
-		if (fatal_signal_pending(current))
-			return -EINTR;
 		cond_resched();
 	}
 	return 0;
@@ -255,9 +257,11 @@ static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct
 	struct npuedge_queue *q;
 	struct npuedge_vm *vm;
 	int cookie, ret;
+	u32 priority;
 
 	if (args->flags || args->priority >= ARRAY_SIZE(npuedge_priorities))
 		return -EINVAL;
+	priority = array_index_nospec(args->priority, ARRAY_SIZE(npuedge_priorities));
 	if (args->priority > DRM_NPUEDGE_PRIORITY_NORMAL && !capable(CAP_SYS_NICE))
 		return -EACCES;
 
@@ -269,7 +273,7 @@ static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct
 	if (ret)
 		goto out_put;
 
-	q = npuedge_queue_create(edev, vm, npuedge_priorities[args->priority]);
+	q = npuedge_queue_create(edev, vm, npuedge_priorities[priority]);
 	ret = PTR_ERR_OR_ZERO(q);
 	if (!ret) {
 		ret = xa_alloc(&f->queues, &args->id, q, XA_LIMIT(1, NPUEDGE_MAX_QUEUES),
@@ -355,6 +359,7 @@ static int npuedge_check_ioctl_tail(unsigned int cmd, unsigned long arg)
 	if (nr >= ARRAY_SIZE(npuedge_ioctls))
 		return 0;
 
+	nr = array_index_nospec(nr, ARRAY_SIZE(npuedge_ioctls));
 	known = _IOC_SIZE(npuedge_ioctls[nr].cmd);
 	if (_IOC_SIZE(cmd) <= known)
 		return 0;
@@ -452,6 +457,9 @@ static const struct file_operations npuedge_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+#ifdef NPUEDGE_HAVE_GEM_HUGE_MNT
+	.get_unmapped_area = drm_gem_get_unmapped_area,
+#endif
 	.show_fdinfo = drm_show_fdinfo,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
@@ -485,6 +493,7 @@ static int __init npuedge_init(void)
 {
 	int ret;
 
+	npuedge_gem_module_init();
 	ret = npuedge_queue_module_init();
 	if (ret)
 		return ret;

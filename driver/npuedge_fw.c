@@ -268,6 +268,19 @@ int npuedge_fw_boot(struct npuedge_device *edev)
 }
 
 /**
+ * npuedge_fw_check() - whether firmware runs, as far as the hardware can tell
+ * @edev: device
+ *
+ * Return: 0, or -EIO if it has stopped.
+ */
+int npuedge_fw_check(struct npuedge_device *edev)
+{
+	u32 status = npuedge_read(edev, NE1_REG_BOOT_STATUS);
+
+	return FIELD_GET(NE1_BOOT_STATE_MASK, status) == NE1_BOOT_STATE_READY ? 0 : -EIO;
+}
+
+/**
  * npuedge_fw_alive() - whether firmware's heart beats
  * @edev: device
  *

@@ -93,6 +93,7 @@ int npuedge_fw_init(struct npuedge_device *edev);
 int npuedge_fw_boot(struct npuedge_device *edev);
 int npuedge_fw_alloc_queue(struct npuedge_device *edev, u32 index);
 struct ne1_fw_queue *npuedge_fw_queue_entry(struct npuedge_device *edev, u32 index);
+int npuedge_fw_check(struct npuedge_device *edev);
 bool npuedge_fw_alive(struct npuedge_device *edev);
 void npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p);
 

@@ -154,6 +154,7 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 {
 	struct npuedge_job *job = to_npuedge_job(base);
 	struct npuedge_queue *q = job->queue;
+	bool cookie = dma_fence_begin_signalling();
 	struct dma_fence *fence;
 	unsigned long flags;
 	int ret;
@@ -161,8 +162,8 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	spin_lock_irqsave(&q->lock, flags);
 	ret = npuedge_job_refused(q);
 	if (ret) {
-		spin_unlock_irqrestore(&q->lock, flags);
-		return ERR_PTR(ret);
+		fence = ERR_PTR(ret);
+		goto out_unlock;
 	}
 
 	dma_fence_init(job->done, &npuedge_fence_ops, &q->lock, q->fence_context,
@@ -177,22 +178,18 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	/* Within the lock: a reset takes registers away only after it has set the queue offline. */
 	npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
 	trace_npuedge_job_run(job, q->started, 0);
-	spin_unlock_irqrestore(&q->lock, flags);
 
+out_unlock:
+	spin_unlock_irqrestore(&q->lock, flags);
+	dma_fence_end_signalling(cookie);
 	return fence;
 }
 
 static void npuedge_job_free(struct drm_sched_job *base)
 {
 	struct npuedge_job *job = to_npuedge_job(base);
-	struct dma_fence *parent = base->s_fence->parent;
 
-	/*
-	 * Others may keep the scheduler's fence for long after this module is gone, and with it a
-	 * reference to ours, whose operations are in the module.
-	 */
-	base->s_fence->parent = NULL;
-	dma_fence_put(parent);
+	/* Others may keep the scheduler's fence for long after this module is gone. */
 	npuedge_sched_fence_detach(base->s_fence);
 
 	drm_sched_job_cleanup(base);
@@ -201,9 +198,18 @@ static void npuedge_job_free(struct drm_sched_job *base)
 
 static enum drm_gpu_sched_stat npuedge_job_timedout(struct drm_sched_job *base)
 {
-	drm_sched_wqueue_stop(base->sched);
+	struct npuedge_queue *q = to_npuedge_job(base)->queue;
+	enum drm_gpu_sched_stat stat;
+	bool cookie;
+
+	cookie = dma_fence_begin_signalling();
+	npuedge_queue_pause(q);
 	npuedge_reset_job_timedout(to_npuedge_job(base));
-	return npuedge_sched_resume_no_hang(base);
+	stat = npuedge_sched_no_hang(base);
+	/* From here on the job may be freed, but not the queue: its scheduler waits for us. */
+	npuedge_queue_unpause(q);
+	dma_fence_end_signalling(cookie);
+	return stat;
 }
 
 const struct drm_sched_backend_ops npuedge_sched_ops = {

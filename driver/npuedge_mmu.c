@@ -172,21 +172,43 @@ static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
 	return ret;
 }
 
+/* With the device awake.  A reset that is due or runs, and suspend, empty the TLB as well. */
+static void npuedge_mmu_invalidate_or_reset(struct npuedge_device *edev)
+{
+	int ret = -ECANCELED;
+
+	down_read(&edev->reset.lock);
+	if (!atomic_read(&edev->reset.pending))
+		ret = npuedge_mmu_try_invalidate(edev);
+	up_read(&edev->reset.lock);
+	if (!ret)
+		return;
+
+	if (ret == -ETIMEDOUT) {
+		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
+			edev->timeouts->tlb);
+		npuedge_reset_schedule(edev);
+	}
+	npuedge_reset_wait(edev);
+}
+
 /**
  * npuedge_mmu_invalidate() - drop all cached translations
- * @edev: device, entered and awake; the caller holds no lock that a reset takes
+ * @edev: device; the caller holds no lock that a reset takes
  *
  * When it returns, no access of the device uses an entry that was changed before the call: a device
- * that does not confirm that is reset.
+ * that does not confirm that is reset, one that is going away has stopped.
  */
 void npuedge_mmu_invalidate(struct npuedge_device *edev)
 {
-	if (!npuedge_mmu_try_invalidate(edev))
-		return;
+	int cookie;
 
-	drm_err(&edev->base, "TLB invalidation took longer than %u ms\n", edev->timeouts->tlb);
-	npuedge_reset_schedule(edev);
-	npuedge_reset_wait(edev);
+	if (npuedge_device_awake(edev, &cookie)) {
+		npuedge_reset_wait(edev);
+		return;
+	}
+	npuedge_mmu_invalidate_or_reset(edev);
+	npuedge_device_asleep(edev, cookie);
 }
 
 /**

@@ -121,3 +121,13 @@ void npuedge_pci_unregister(void)
 {
 	pci_unregister_driver(&npuedge_pci_driver);
 }
+
+/**
+ * npuedge_pci_stop_dma() - keep a device that does not obey from reaching memory
+ * @dma_dev: device that does its DMA; nothing happens if that is no PCI function
+ */
+void npuedge_pci_stop_dma(struct device *dma_dev)
+{
+	if (dev_is_pci(dma_dev))
+		pci_clear_master(to_pci_dev(dma_dev));
+}

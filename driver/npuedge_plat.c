@@ -21,7 +21,6 @@
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
 #include "npuedge_irq.h"
-#include "npuedge_hw.h"
 #include "npuedge_plat.h"
 #include "npuedge_pm.h"
 
@@ -80,8 +79,7 @@ err_put:
 	pm_runtime_dont_use_autosuspend(edev->dev);
 	pm_runtime_put_noidle(edev->dev);
 err_stop:
-	npuedge_irq_disable(edev);
-	npuedge_hw_reset(edev);
+	npuedge_device_stop(edev);
 	return dev_err_probe(edev->dev, ret, "cannot register\n");
 }
 

@@ -4,6 +4,8 @@
 
 #include <linux/kconfig.h>
 
+struct device;
+
 /** NPUEDGE_PCI_CHILD - name of the platform device that the PCI function makes */
 #define NPUEDGE_PCI_CHILD	"npuedge-pci-ne1"
 
@@ -13,6 +15,7 @@ void npuedge_plat_unregister(void);
 #if IS_ENABLED(CONFIG_PCI)
 int npuedge_pci_register(void);
 void npuedge_pci_unregister(void);
+void npuedge_pci_stop_dma(struct device *dma_dev);
 #else
 static inline int npuedge_pci_register(void)
 {
@@ -20,6 +23,10 @@ static inline int npuedge_pci_register(void)
 }
 
 static inline void npuedge_pci_unregister(void)
+{
+}
+
+static inline void npuedge_pci_stop_dma(struct device *dma_dev)
 {
 }
 #endif

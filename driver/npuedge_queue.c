@@ -59,6 +59,7 @@ static void npuedge_queue_release_work(struct work_struct *work)
 	drm_sched_fini(&q->sched);
 	npuedge_vm_put(q->vm);
 	mutex_destroy(&q->hw_lock);
+	mutex_destroy(&q->sched_lock);
 	/* Who reads a fence's timeline name, which is in q->sched, does so under RCU. */
 	kfree_rcu_mightsleep(q);
 
@@ -327,6 +328,8 @@ static void npuedge_queue_process_locked(struct npuedge_queue *q)
 			break;
 
 		result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
+		/* What is judged is the copy: the compiler must not read the original again. */
+		barrier();
 		ret = npuedge_queue_judge_result(q, job, &result);
 		npuedge_queue_end_job(q, job, ret);
 		atomic_inc(&q->edev->reset.done_jobs);
@@ -367,6 +370,32 @@ void npuedge_queues_process(struct npuedge_device *edev)
 		npuedge_queue_process(q);
 	mutex_unlock(&edev->queues.lock);
 	dma_fence_end_signalling(cookie);
+}
+
+/**
+ * npuedge_queue_pause() - keep jobs from being run and freed
+ * @q: queue
+ *
+ * A timeout, a reset and suspend may overlap; jobs run again when the last of them is over.
+ */
+void npuedge_queue_pause(struct npuedge_queue *q)
+{
+	mutex_lock(&q->sched_lock);
+	if (!q->pauses++)
+		drm_sched_wqueue_stop(&q->sched);
+	mutex_unlock(&q->sched_lock);
+}
+
+/**
+ * npuedge_queue_unpause() - undo one npuedge_queue_pause()
+ * @q: queue
+ */
+void npuedge_queue_unpause(struct npuedge_queue *q)
+{
+	mutex_lock(&q->sched_lock);
+	if (!--q->pauses)
+		drm_sched_wqueue_start(&q->sched);
+	mutex_unlock(&q->sched_lock);
 }
 
 static int npuedge_queue_init(struct npuedge_queue *q)
@@ -469,6 +498,7 @@ struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct n
 		return ERR_PTR(-ENOMEM);
 
 	kref_init(&q->ref);
+	mutex_init(&q->sched_lock);
 	mutex_init(&q->hw_lock);
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->node);
@@ -527,7 +557,9 @@ void npuedge_queue_destroy(struct npuedge_queue *q)
 		goto out_put;
 
 	down_read(&edev->reset.lock);
-	ret = npuedge_queue_hw_stop(q, -ECANCELED, true);
+	/* A reset, or resume, is going to look at the queue: it is paused perhaps, and stays listed. */
+	ret = atomic_read(&edev->reset.pending) ? -ECANCELED :
+						  npuedge_queue_hw_stop(q, -ECANCELED, true);
 	if (!ret) {
 		npuedge_queue_end(q, -ECANCELED, -ECANCELED);
 		npuedge_queue_unlist(q);

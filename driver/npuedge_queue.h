@@ -40,6 +40,11 @@ struct npuedge_queue {
 	/** @fence_context: context of the hardware fences */
 	u64 fence_context;
 
+	/** @sched_lock: protects @pauses, and orders stops and starts of the scheduler */
+	struct mutex sched_lock;
+	/** @pauses: how many keep the scheduler from running; it runs while there is none */
+	u32 pauses;
+
 	/** @hw_lock: serialises messages about this queue; taken by the timeout worker */
 	struct mutex hw_lock;
 	/** @hw_known: firmware has the queue; under @hw_lock */
@@ -99,6 +104,8 @@ int npuedge_queue_check(struct npuedge_queue *q);
 void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_get_state *out);
 void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles);
 
+void npuedge_queue_pause(struct npuedge_queue *q);
+void npuedge_queue_unpause(struct npuedge_queue *q);
 void npuedge_queue_process(struct npuedge_queue *q);
 bool npuedge_queue_busy(struct npuedge_queue *q);
 bool npuedge_queue_drained(struct npuedge_queue *q);

@@ -16,6 +16,7 @@
  */
 
 #include <linux/delay.h>
+#include <linux/pm_runtime.h>
 
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
@@ -25,6 +26,7 @@
 #include "npuedge_hw.h"
 #include "npuedge_irq.h"
 #include "npuedge_job.h"
+#include "npuedge_plat.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_trace.h"
@@ -44,7 +46,7 @@ static void npuedge_reset_end(struct npuedge_device *edev)
 
 /**
  * npuedge_reset_schedule() - have the device reset soon
- * @edev: device; any process context
+ * @edev: device, awake; any process context
  */
 void npuedge_reset_schedule(struct npuedge_device *edev)
 {
@@ -52,17 +54,34 @@ void npuedge_reset_schedule(struct npuedge_device *edev)
 		return;
 
 	npuedge_fw_msg_stop(edev);
-	queue_work(edev->reset.wq, &edev->reset.work);
+	/* The caller has the device awake, and the worker finds it so. */
+	pm_runtime_get_noresume(edev->dev);
+	if (!queue_work(edev->reset.wq, &edev->reset.work))
+		pm_runtime_put_noidle(edev->dev);
+}
+
+/**
+ * npuedge_reset_cancel() - wait for a reset that runs, drop one that is due
+ * @edev: device, lost
+ */
+void npuedge_reset_cancel(struct npuedge_device *edev)
+{
+	if (cancel_work_sync(&edev->reset.work))
+		pm_runtime_put_noidle(edev->dev);
 }
 
 /**
  * npuedge_reset_wait() - wait until no reset is due
  * @edev: device; the caller holds none of the locks that a reset takes
+ *
+ * On return either the device has been reset or, if it is lost, it has stopped: in both cases it
+ * does not use what it knew before.
  */
 void npuedge_reset_wait(struct npuedge_device *edev)
 {
 	wait_event(edev->reset.wait,
-		   !atomic_read(&edev->reset.pending) || READ_ONCE(edev->lost));
+		   READ_ONCE(edev->lost) ? READ_ONCE(edev->reset.stopped) :
+					   !atomic_read(&edev->reset.pending));
 }
 
 /* The list does not change while reset.lock is held for writing. */
@@ -73,7 +92,7 @@ static void npuedge_reset_stop_queues(struct npuedge_device *edev)
 	lockdep_assert_held_write(&edev->reset.lock);
 
 	list_for_each_entry(q, &edev->queues.list, node)
-		drm_sched_wqueue_stop(&q->sched);
+		npuedge_queue_pause(q);
 }
 
 static void npuedge_reset_start_queues(struct npuedge_device *edev)
@@ -83,7 +102,7 @@ static void npuedge_reset_start_queues(struct npuedge_device *edev)
 	lockdep_assert_held_write(&edev->reset.lock);
 
 	list_for_each_entry(q, &edev->queues.list, node)
-		drm_sched_wqueue_start(&q->sched);
+		npuedge_queue_unpause(q);
 }
 
 static void npuedge_reset_judge_queues(struct npuedge_device *edev)
@@ -104,7 +123,7 @@ static int npuedge_reset_restore_queues(struct npuedge_device *edev, struct npue
 		ret = npuedge_queue_restore(q, q == guilty);
 		/* A closed queue is off the list now: nobody else would start its scheduler. */
 		if (!ret && list_empty(&q->node))
-			drm_sched_wqueue_start(&q->sched);
+			npuedge_queue_unpause(q);
 		npuedge_queue_put(q);
 		if (ret)
 			return ret;
@@ -128,7 +147,9 @@ static int npuedge_reset_try(struct npuedge_device *edev, struct npuedge_queue *
 		return ret;
 
 	npuedge_irq_enable(edev);
-	return npuedge_reset_restore_queues(edev, guilty);
+	ret = npuedge_reset_restore_queues(edev, guilty);
+	/* Its panic would have asked for a reset, and been told that there is one. */
+	return ret ?: npuedge_fw_check(edev);
 }
 
 /* Twice, as the first try may have met the end of what went wrong. */
@@ -144,16 +165,25 @@ static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_que
 	return npuedge_reset_try(edev, guilty);
 }
 
-/* With reset.lock held for writing, and queues stopped. */
+/*
+ * With reset.lock held for writing, and queues paused.  A device that does not even reset loses
+ * its access to the bus, as memory that it may write to is about to be freed.
+ */
 static void npuedge_reset_lose_queues(struct npuedge_device *edev)
 {
 	struct npuedge_queue *q, *tmp;
 
 	npuedge_irq_disable(edev);
+	if (npuedge_hw_reset(edev)) {
+		drm_err(&edev->base, "device does not stop\n");
+		npuedge_pci_stop_dma(edev->dma_dev);
+	}
+	WRITE_ONCE(edev->reset.stopped, true);
+
 	list_for_each_entry_safe(q, tmp, &edev->queues.list, node) {
 		npuedge_queue_get(q);
 		npuedge_queue_lose(q);
-		drm_sched_wqueue_start(&q->sched);
+		npuedge_queue_unpause(q);
 		npuedge_queue_put(q);
 	}
 }
@@ -171,10 +201,7 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	npuedge_fw_msg_stop(edev);
 
 	down_write(&edev->reset.lock);
-	npuedge_irq_disable(edev);
 	npuedge_reset_stop_queues(edev);
-	if (npuedge_hw_reset(edev))
-		drm_err(&edev->base, "device does not stop\n");
 	npuedge_reset_lose_queues(edev);
 	up_write(&edev->reset.lock);
 	npuedge_reset_end(edev);
@@ -216,10 +243,12 @@ static void npuedge_reset_work(struct work_struct *work)
 {
 	struct npuedge_device *edev = container_of(work, struct npuedge_device, reset.work);
 
-	if (READ_ONCE(edev->lost))
-		npuedge_reset_end(edev);
-	else
+	/* A timeout handler may have had the device reset since this one was asked for. */
+	if (!READ_ONCE(edev->lost) && atomic_read(&edev->reset.pending))
 		npuedge_reset_device(edev, NULL);
+
+	pm_runtime_mark_last_busy(edev->dev);
+	pm_runtime_put_autosuspend(edev->dev);
 }
 
 /* Sending an event allocates memory, which no fence may wait for. */
@@ -275,7 +304,7 @@ static bool npuedge_reset_may_wait(struct npuedge_job *job)
 
 /**
  * npuedge_reset_job_timedout() - a job's time is over
- * @job: job; its scheduler is stopped
+ * @job: job; its queue is paused
  *
  * Runs on the reset workqueue.  On return the job has ended, or may have more time.
  */
@@ -283,6 +312,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 {
 	struct npuedge_queue *q = job->queue;
 	struct npuedge_device *edev = q->edev;
+	int ret;
 
 	npuedge_queue_process(q);
 	if (dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
@@ -291,7 +321,9 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 
 	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
 		job->number, jiffies_to_msecs(q->sched.timeout));
-	if (!npuedge_queue_kill(q))
+	ret = npuedge_queue_kill(q);
+	/* -ECANCELED: somebody else stopped firmware, and sees to the queue: a reset, suspend, unbind. */
+	if (!ret || ret == -ECANCELED)
 		return;
 
 	drm_err(&edev->base, "firmware does not stop queue %u, its heart %s\n", q->index,

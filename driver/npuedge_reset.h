@@ -7,6 +7,7 @@ struct npuedge_job;
 
 int npuedge_reset_init(struct npuedge_device *edev);
 void npuedge_reset_schedule(struct npuedge_device *edev);
+void npuedge_reset_cancel(struct npuedge_device *edev);
 void npuedge_reset_wait(struct npuedge_device *edev);
 void npuedge_reset_job_timedout(struct npuedge_job *job);
 void npuedge_reset_lose(struct npuedge_device *edev);

@@ -255,8 +255,11 @@ static int npuedge_submit_collect(struct npuedge_submit *submit,
 	submit->jobs = kvzalloc_objs(*submit->jobs, array->count);
 	if (!submit->jobs)
 		ret = -ENOMEM;
-	for (u32 i = 0; !ret && i < array->count; i++)
+	for (u32 i = 0; !ret && i < array->count; i++) {
 		ret = npuedge_submit_add_job(submit, &args[i]);
+		/* Each of its waits was compared with each signal of the jobs before. */
+		cond_resched();
+	}
 
 	kvfree(args);
 	return ret;
@@ -293,6 +296,7 @@ static void npuedge_submit_signal(struct npuedge_submit_job *sj)
 static void npuedge_submit_push(struct npuedge_submit *submit)
 {
 	struct npuedge_queue *q = submit->queue;
+	bool cookie = dma_fence_begin_signalling();
 
 	for (u32 i = 0; i < submit->count; i++) {
 		struct npuedge_submit_job *sj = &submit->jobs[i];
@@ -311,6 +315,7 @@ static void npuedge_submit_push(struct npuedge_submit *submit)
 		sj->job = NULL;
 		npuedge_submit_signal(sj);
 	}
+	dma_fence_end_signalling(cookie);
 }
 
 static void npuedge_submit_free(struct npuedge_submit *submit)

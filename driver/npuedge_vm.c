@@ -237,14 +237,10 @@ static void npuedge_bind_finish(struct npuedge_bind *bind)
 {
 	struct npuedge_vm *vm = bind->vm;
 	struct drm_gpuva *va;
-	int cookie;
 
 	npuedge_pt_trim(&vm->pt, bind->va, bind->size);
-	if ((bind->changed || vm->pt.discarded) && READ_ONCE(vm->known) &&
-	    !npuedge_device_awake(vm->edev, &cookie)) {
+	if ((bind->changed || vm->pt.discarded) && READ_ONCE(vm->known))
 		npuedge_mmu_invalidate(vm->edev);
-		npuedge_device_asleep(vm->edev, cookie);
-	}
 	npuedge_pt_reap(&vm->pt);
 
 	list_for_each_entry(va, &bind->removed, rb.entry) {
@@ -438,10 +434,11 @@ static void npuedge_vm_forget(struct npuedge_vm *vm)
 	ret = npuedge_fw_call(edev, &msg);
 	up_read(&edev->reset.lock);
 
-	if (ret && ret != -ECANCELED) {
+	if (ret && ret != -ECANCELED)
 		npuedge_reset_schedule(edev);
+	/* After -ECANCELED too: firmware knows the VM until the reset that is due. */
+	if (ret)
 		npuedge_reset_wait(edev);
-	}
 	npuedge_device_asleep(edev, cookie);
 }
 

@@ -50,9 +50,17 @@ fi
 	probe DRM_DRIVER_DATE drm/drm_drv.h 'void f(struct drm_driver *d) { d->date = 0; }' "$@"
 	probe FENCE_TIMELINE_NAME linux/dma-fence.h \
 		'void *f(struct dma_fence *d) { return (void *)dma_fence_timeline_name(d); }' "$@"
+	# came together with signalling that drops a fence's operations, which no compiler can see
+	probe FENCE_DETACHED_OPS linux/dma-fence.h 'int f(void) { return DMA_FENCE_FLAG_INLINE_LOCK_BIT; }' "$@"
 	probe SYSTEM_DFL_WQ linux/workqueue.h 'void *f(void) { return system_dfl_wq; }' "$@"
 	probe GEM_HUGE_MNT drm/drm_gem.h \
 		'int f(struct drm_device *d) { return drm_gem_huge_mnt_create(d, "within_size"); }' "$@"
+	# huge_fault has an order, and pages of memory may be mapped by it
+	probe PMD_FAULT "linux/mm.h linux/huge_mm.h" \
+		'#ifndef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
+		#error
+		#endif
+		int f(struct vm_fault *v, unsigned long pfn) { return vmf_insert_pfn_pmd(v, pfn, 1); }' "$@"
 	probe COPY_STRUCT_TO_USER linux/uaccess.h \
 		'int f(void __user *d, void *s) { return copy_struct_to_user(d, 1, s, 1, 0); }' "$@"
 } >"$out.tmp"
