@@ -65,19 +65,12 @@ npu_status npu_device_telemetry(npu_device *dev, struct npu_telemetry *out)
 npu_status npu_device_vm(npu_device *dev, npu_vm **out)
 {
 	npu_status status = NPU_OK;
-	npu_vm *vm = NULL;
 
 	if (!dev || !out)
 		return npu_fail(NPU_ERR_INVALID, "npu_device_vm: no device or no place");
 	pthread_mutex_lock(&dev->lock);
-	if (!dev->vm) {
-		status = dev->ops->vm_new(dev, &vm);
-		if (!status) {
-			vm->dev = dev;
-			va_init(&vm->space, dev->chip.va_start, dev->chip.va_end);
-			dev->vm = vm;
-		}
-	}
+	if (!dev->vm)
+		status = npu_vm_new(dev, &dev->vm);
 	*out = dev->vm;
 	pthread_mutex_unlock(&dev->lock);
 	return status;

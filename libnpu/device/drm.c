@@ -79,6 +79,7 @@ static npu_status drm_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
 {
 	struct drm_npuedge_bo_create create = { .size = size };
 	struct drm_bo *bo = calloc(1, sizeof(*bo));
+	npu_status status;
 	int err;
 
 	if (!bo)
@@ -86,9 +87,8 @@ static npu_status drm_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
 	err = npu_drm_ioctl(to_drm_device(dev)->fd, DRM_IOCTL_NPUEDGE_BO_CREATE, &create);
 	if (err) {
 		free(bo);
-		npu_drm_fail(dev, "allocation of a BO", err);
-		return npu_fail(err == -ENOMEM ? NPU_ERR_NOMEM : NPU_ERR_IO,
-				"BO of 0x%llx bytes: %s", (unsigned long long)size,
+		status = npu_drm_fail(dev, "allocation of a BO", err);
+		return npu_fail(status, "BO of 0x%llx bytes: %s", (unsigned long long)size,
 				npu_error_message());
 	}
 	bo->handle = create.handle;

@@ -243,8 +243,9 @@ static npu_status explain(struct drm_fence *fence, int result)
 	    state.reason != DRM_NPUEDGE_REASON_FAULT || state.fault_job != fence->base.job)
 		return npu_fail(NPU_ERR_FAULT, "%s: job %llu ended with %s", name, job,
 				strerror(-result));
-	return npu_fail_fault(job, &(struct job_fault){ state.fault, state.fault_cmd,
-							state.fault_va, state.fault_info });
+	npu_fail_fault(job, &(struct job_fault){ state.fault, state.fault_cmd, state.fault_va,
+						 state.fault_info });
+	return npu_fail(NPU_ERR_FAULT, "%s: %s", name, npu_error_message());
 }
 
 npu_status npu_drm_fence_wait(npu_fence *base, uint64_t timeout_ns)

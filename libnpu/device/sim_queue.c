@@ -26,14 +26,19 @@ void npu_sim_fence_free(npu_fence *fence)
 	fence_unref(to_sim_fence(fence));
 }
 
-/* @status's message is the thread's error message. */
 static void fence_end(struct sim_device *dev, struct sim_fence *fence, npu_status status)
 {
 	fence->status = status;
-	if (status)
-		snprintf(fence->text, sizeof(fence->text), "%s", npu_error_message());
 	fence->done = true;
 	pthread_cond_broadcast(&dev->done);
+}
+
+/* Without npu_fail(): whoever deletes a queue because of an error still wants that one's message. */
+static void fence_cancel(struct sim_device *dev, struct sim_fence *fence)
+{
+	snprintf(fence->text, sizeof(fence->text), "job %llu was cancelled",
+		 (unsigned long long)fence->base.job);
+	fence_end(dev, fence, NPU_ERR_CANCELLED);
 }
 
 static struct timespec deadline(uint64_t timeout_ns)
@@ -102,9 +107,7 @@ static void cancel_all(struct sim_device *dev, struct sim_queue *queue)
 
 	while (queue->head) {
 		p = pop(queue);
-		fence_end(dev, p->fence,
-			  npu_fail(NPU_ERR_CANCELLED, "job %llu was cancelled",
-				   (unsigned long long)p->fence->base.job));
+		fence_cancel(dev, p->fence);
 		pending_free(p);
 	}
 }
@@ -152,17 +155,25 @@ static void run_core(struct sim_device *dev, const struct sim_job *job, unsigned
 		sim_core_resume(dev->core, result);
 }
 
-static npu_status job_status(const struct sim_pending *p, const struct sim_result *result,
-			     bool stopped)
+/* Tell the fence how its job ended. */
+static npu_status end_job(struct sim_device *dev, struct sim_fence *fence,
+			  const struct sim_result *result, bool stopped)
 {
-	unsigned long long job = p->fence->base.job;
+	npu_status status = NPU_OK;
 
-	if (result->state == NE1_CORE_DONE)
-		return NPU_OK;
-	if (stopped)
-		return npu_fail(NPU_ERR_CANCELLED, "job %llu was cancelled", job);
-	return npu_fail_fault(job, &(struct job_fault){ result->fault, result->fault_cmd,
-							result->fault_va, result->fault_info });
+	if (result->state != NE1_CORE_DONE && stopped) {
+		fence_cancel(dev, fence);
+		return NPU_ERR_CANCELLED;
+	}
+	if (result->state != NE1_CORE_DONE) {
+		status = npu_fail_fault(fence->base.job,
+					&(struct job_fault){ result->fault, result->fault_cmd,
+							     result->fault_va,
+							     result->fault_info });
+		snprintf(fence->text, sizeof(fence->text), "%s", npu_error_message());
+	}
+	fence_end(dev, fence, status);
+	return status;
 }
 
 static void run_one(struct sim_device *dev, struct sim_queue *queue, unsigned int *last_asid)
@@ -177,9 +188,8 @@ static void run_one(struct sim_device *dev, struct sim_queue *queue, unsigned in
 	pthread_mutex_unlock(&dev->work_lock);
 	run_core(dev, &p->job, last_asid, &result);
 	pthread_mutex_lock(&dev->work_lock);
-	status = job_status(p, &result, dev->stop_running);
 	dev->running = NULL;
-	fence_end(dev, p->fence, status);
+	status = end_job(dev, p->fence, &result, dev->stop_running);
 	pending_free(p);
 	if (status) {
 		queue->guilty = true;
