@@ -140,9 +140,14 @@ npu_status npu_graph_add_tensor(npu_graph *g, const struct npu_tensor *t, uint32
 	return NPU_OK;
 }
 
+npu_status npu_graph_reserve_op(npu_graph *g)
+{
+	return grow(&g->ops, g->n_ops, &g->max_ops, sizeof(g->ops[0]));
+}
+
 npu_status npu_graph_add_op(npu_graph *g, const struct npu_op *op)
 {
-	npu_status ret = grow(&g->ops, g->n_ops, &g->max_ops, sizeof(g->ops[0]));
+	npu_status ret = npu_graph_reserve_op(g);
 
 	if (ret)
 		return ret;

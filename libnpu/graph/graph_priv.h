@@ -20,6 +20,8 @@ struct npu_graph {
 
 /* Checks @t's size and name, assigns the id and copies @t into the graph. */
 npu_status npu_graph_add_tensor(npu_graph *g, const struct npu_tensor *t, uint32_t *id);
+/* Room for one more op: after that npu_graph_add_op() cannot fail. */
+npu_status npu_graph_reserve_op(npu_graph *g);
 /* Appends a checked op: updates the uses of its inputs and the producer of its output. */
 npu_status npu_graph_add_op(npu_graph *g, const struct npu_op *op);
 

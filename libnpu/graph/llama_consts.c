@@ -68,6 +68,10 @@ static npu_status read_frequencies(const npu_gguf *m, const struct npu_llama_hpa
 		ret = npu_dequant_row(t->type, (const char *)t->data + 4 * i, &divisor, 1);
 		if (ret)
 			return ret;
+		if (!(divisor > 0 && isfinite(divisor)))
+			return npu_fail(NPU_ERR_FORMAT,
+					"llama: 'rope_freqs.weight' has %g for pair %u, must be "
+					"positive", (double)divisor, i);
 		freq[i] /= divisor;
 	}
 	return NPU_OK;

@@ -105,6 +105,37 @@ static npu_status check_architecture(const npu_gguf *m)
 	return NPU_OK;
 }
 
+/* Contexts stretched by scaling the rotation.  A factor without a type means linear. */
+static npu_status check_rope_scaling(const npu_gguf *m)
+{
+	static const char *const factors[] = {
+		"llama.rope.scaling.factor",
+		"llama.rope.scale_linear",
+	};
+	struct npu_gguf_str type;
+	npu_status ret;
+	float factor;
+
+	ret = npu_gguf_find_str(m, "llama.rope.scaling.type", &type);
+	if (ret && ret != NPU_ERR_NOT_FOUND)
+		return ret;
+	if (!ret && npu_gguf_str_eq(type, "none"))
+		return NPU_OK;
+	if (!ret)
+		return npu_fail(NPU_ERR_UNSUPPORTED, "llama: RoPE scaling '%.*s' is not supported",
+				type.len > 64 ? 64 : (int)type.len, type.data);
+	for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
+		ret = npu_gguf_find_f32(m, factors[i], &factor);
+		if (ret && ret != NPU_ERR_NOT_FOUND)
+			return ret;
+		if (!ret && factor != 1.0f && factor != 0.0f)
+			return npu_fail(NPU_ERR_UNSUPPORTED,
+					"llama: linear RoPE scaling by %g (%s) is not supported",
+					(double)factor, factors[i]);
+	}
+	return NPU_OK;
+}
+
 /* Features that change the result: their keys must be absent or say "off". */
 static npu_status check_features(const npu_gguf *m)
 {
@@ -112,22 +143,18 @@ static npu_status check_features(const npu_gguf *m)
 		"llama.expert_count",
 		"llama.attention.sliding_window",
 	};
-	struct npu_gguf_str type;
+	npu_status ret;
 	uint32_t n;
-	float scale;
 
-	for (size_t i = 0; i < sizeof(off_if_zero) / sizeof(off_if_zero[0]); i++)
-		if (!npu_gguf_find_u32(m, off_if_zero[i], &n) && n != 0)
+	for (size_t i = 0; i < sizeof(off_if_zero) / sizeof(off_if_zero[0]); i++) {
+		ret = npu_gguf_find_u32(m, off_if_zero[i], &n);
+		if (ret && ret != NPU_ERR_NOT_FOUND)
+			return ret;
+		if (!ret && n)
 			return npu_fail(NPU_ERR_UNSUPPORTED, "llama: %s is %u, only 0 is supported",
 					off_if_zero[i], n);
-	if (!npu_gguf_find_str(m, "llama.rope.scaling.type", &type) &&
-	    !npu_gguf_str_eq(type, "none"))
-		return npu_fail(NPU_ERR_UNSUPPORTED, "llama: RoPE scaling '%.*s' is not supported",
-				type.len > 64 ? 64 : (int)type.len, type.data);
-	if (!npu_gguf_find_f32(m, "llama.rope.scale_linear", &scale) && scale != 1.0f)
-		return npu_fail(NPU_ERR_UNSUPPORTED,
-				"llama: linear RoPE scaling by %g is not supported", (double)scale);
-	return NPU_OK;
+	}
+	return check_rope_scaling(m);
 }
 
 static npu_status read_heads(const npu_gguf *m, struct npu_llama_hparams *hp)

@@ -84,6 +84,10 @@ static npu_status end(struct build *b, enum npu_dtype dtype, uint32_t rows, uint
 		return npu_fail(NPU_ERR_INVALID, "%s '%s': output cannot be %s",
 				npu_op_name(b->op.kind), b->name, npu_dtype_name(dtype));
 	memcpy(t.name, b->name, len + 1);
+	/* The tensor must not stay behind without its op. */
+	ret = npu_graph_reserve_op(b->g);
+	if (ret)
+		return ret;
 	ret = npu_graph_add_tensor(b->g, &t, &b->op.out);
 	if (ret)
 		return ret;

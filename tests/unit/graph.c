@@ -255,6 +255,89 @@ static void test_llama_refusals(void **state)
 	ok(try_model(&s, 10));
 }
 
+/* Keys that change what the model computes: ignored only if they say so. */
+static void test_llama_features(void **state)
+{
+	static const struct {
+		const char *key, *text; /* text NULL: the number */
+		float number;
+		npu_status status;
+	} cases[] = {
+		{ "llama.rope.scaling.type", NULL, 1.0f, NPU_ERR_FORMAT },
+		{ "llama.rope.scaling.factor", NULL, 4.0f, NPU_ERR_UNSUPPORTED },
+		{ "llama.rope.scaling.factor", NULL, 1.0f, NPU_OK },
+		{ "llama.rope.scaling.factor", "4", 0, NPU_ERR_FORMAT },
+		{ "llama.rope.scale_linear", NULL, 2.0f, NPU_ERR_UNSUPPORTED },
+		{ "llama.attention.sliding_window", "512", 0, NPU_ERR_FORMAT },
+		{ "llama.expert_count", "8", 0, NPU_ERR_FORMAT },
+	};
+	struct tiny_spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s = tiny_default;
+		s.extra_key = cases[i].key;
+		s.extra_text = cases[i].text;
+		s.extra_float = cases[i].number;
+		if (cases[i].status)
+			refused(try_model(&s, 10), cases[i].status, strrchr(cases[i].key, '.') + 1);
+		else
+			ok(try_model(&s, 10));
+	}
+}
+
+/* Sizes that no tensor of the file has. */
+static void test_llama_hostile(void **state)
+{
+	static const char *const keys[] = {
+		"llama.block_count",	      "llama.context_length",
+		"llama.embedding_length",     "llama.feed_forward_length",
+		"llama.attention.head_count", "llama.attention.head_count_kv",
+		"llama.attention.key_length", "llama.vocab_size",
+	};
+	static const uint32_t values[] = { 0, 1, 1000, 65535, 65536, 1u << 24, 1u << 31, UINT32_MAX };
+	struct tiny_spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		for (size_t j = 0; j < sizeof(values) / sizeof(values[0]); j++) {
+			s = tiny_default;
+			s.omit = s.extra_key = keys[i];
+			s.extra_value = values[j];
+			/* A long context is nothing wrong. */
+			if (!strcmp(keys[i], "llama.context_length") && values[j] >= 10 &&
+			    values[j] <= 1u << 22)
+				ok(try_model(&s, 10));
+			else
+				assert_int_not_equal(try_model(&s, 10), NPU_OK);
+		}
+}
+
+/* Divisors of the rotation: 0 would make infinities, and those NaN. */
+static void test_llama_freqs(void **state)
+{
+	struct npu_llama_shape shape = { .n_tokens = 1, .n_ctx = 10 };
+	static const float bad[] = { 0.0f, -1.0f, NAN, INFINITY };
+	const struct npu_gguf_tensor *t;
+	struct tiny_spec s = tiny_default;
+	uint8_t *copy;
+	npu_gguf *model;
+	npu_graph *g;
+
+	(void)state;
+	s.head_dim = 8;
+	s.extra_tensor = "rope_freqs.weight";
+	ok(try_model(&s, 10));
+	ok(tiny_open(&s, &model, &copy));
+	ok(npu_gguf_tensor(model, "rope_freqs.weight", &t));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(copy + ((const uint8_t *)t->data - copy) + 8, &bad[i], 4);
+		refused(npu_llama_graph(model, &shape, &g), NPU_ERR_FORMAT, "pair 2");
+	}
+	npu_gguf_close(model);
+	free(copy);
+}
+
 static uint32_t count_ops(const npu_graph *g, enum npu_op_kind kind)
 {
 	uint32_t n = 0;
@@ -374,6 +457,9 @@ int main(void)
 		cmocka_unit_test(test_op_checks),
 		cmocka_unit_test(test_fusion),
 		cmocka_unit_test(test_llama_refusals),
+		cmocka_unit_test(test_llama_features),
+		cmocka_unit_test(test_llama_hostile),
+		cmocka_unit_test(test_llama_freqs),
 		cmocka_unit_test(test_llama_shapes),
 		cmocka_unit_test(test_rope_table),
 		cmocka_unit_test(test_dump),

@@ -193,7 +193,10 @@ static void write_pairs(struct gguf_build *b, const struct tiny_spec *s, uint64_
 		gb_raw(b, &eps, 4);
 		n++;
 	}
-	if (s->extra_key && s->extra_text)
+	if (s->extra_key && s->extra_float != 0) {
+		gb_pair(b, s->extra_key, NPU_GGUF_F32);
+		gb_raw(b, &s->extra_float, 4);
+	} else if (s->extra_key && s->extra_text)
 		gb_pair_str(b, s->extra_key, s->extra_text);
 	else if (s->extra_key)
 		gb_pair_u32(b, s->extra_key, s->extra_value);

@@ -17,6 +17,7 @@ struct tiny_spec {
 	const char *extra_key; /* added with extra_value, or extra_text if that is not NULL */
 	uint32_t extra_value;
 	const char *extra_text;
+	float extra_float; /* not 0: F32 instead */
 	const char *extra_tensor; /* F32, 4 elements */
 };
 
