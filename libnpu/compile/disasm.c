@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Command streams as text. */
+#include "compile/emit.h"
 #include "compile/program.h"
 
 static const char *const type_names[] = { "f32", "f16", "i8", "u4m" };
@@ -35,6 +36,27 @@ static const char *opcode_name(unsigned int opcode)
 	return "?";
 }
 
+/* What a program of ours has in base[] and value[]. */
+static const char *base_name(unsigned int i)
+{
+	static const char *const names[] = {
+		[BASE_WEIGHTS] = "weights", [BASE_KV] = "kv", [BASE_IO] = "io",
+		[BASE_CONST] = "const", [BASE_SCRATCH] = "scratch",
+	};
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : "?";
+}
+
+static const char *value_name(unsigned int i)
+{
+	static const char *const names[] = {
+		[VALUE_POS] = "pos", [VALUE_N_VALID] = "n_valid", [VALUE_KV_LEN] = "kv_len",
+		[VALUE_LAST_ROW] = "last_row",
+	};
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : "?";
+}
+
 static void print_sems(const struct ne1_cmd_hdr *h, FILE *f)
 {
 	int i;
@@ -49,14 +71,15 @@ static void print_sems(const struct ne1_cmd_hdr *h, FILE *f)
 
 static void print_dma(const struct ne1_cmd_dma *c, FILE *f)
 {
-	fprintf(f, " 0x%05x+%u <> b%u+0x%llx", c->sram, c->sram_stride, c->base,
+	fprintf(f, " 0x%05x+%u %s %s+0x%llx", c->sram, c->sram_stride,
+		c->hdr.opcode == NE1_OP_ST ? "->" : "<-", base_name(c->base),
 		(unsigned long long)c->offset);
 	if (c->dyn != NE1_NO_PARAM)
-		fprintf(f, "+v%u*%u", c->dyn, c->dyn_scale);
+		fprintf(f, "+%s*%u", value_name(c->dyn), c->dyn_scale);
 	fprintf(f, " %u x %u stride %llu", c->rows, c->row_bytes,
 		(unsigned long long)c->dram_stride);
 	if (c->clip != NE1_NO_PARAM)
-		fprintf(f, " clip v%u-%d", c->clip, c->clip_bias);
+		fprintf(f, " clip %s-%d", value_name(c->clip), c->clip_bias);
 }
 
 static void print_mm(const struct ne1_cmd_mm *c, FILE *f)
@@ -91,7 +114,8 @@ static void print_cmd(const union ne1_cmd *c, FILE *f)
 	fprintf(f, "%s", opcode_name(c->hdr.opcode));
 	switch (c->hdr.opcode) {
 	case NE1_OP_SKIP:
-		fprintf(f, " %u if v%u <= %u", c->skip.count, c->skip.param, c->skip.limit);
+		fprintf(f, " %u if %s <= %u", c->skip.count, value_name(c->skip.param),
+			c->skip.limit);
 		break;
 	case NE1_OP_LD:
 	case NE1_OP_ST:

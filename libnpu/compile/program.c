@@ -17,26 +17,6 @@
 #define TENSORS_AT	512u
 #define TENSOR_ALIGN	64u
 
-static bool dumps(const char *list, const char *stage)
-{
-	size_t len = strlen(stage);
-	const char *p;
-
-	for (p = list; p && *p; p = *p ? p + 1 : p) {
-		if (!strncmp(p, stage, len) && (!p[len] || p[len] == ','))
-			return true;
-		p += strcspn(p, ",");
-		if (!*p)
-			break;
-	}
-	return false;
-}
-
-static bool want_dump(const struct npu_program *p, const char *stage)
-{
-	return dumps(p->dump, stage) || dumps(p->dump, "all");
-}
-
 /* ---- planning ---------------------------------------------------------------------------- */
 
 static npu_status plan_segments(npu_program *p)
@@ -52,7 +32,7 @@ static npu_status plan_segments(npu_program *p)
 				  chip->sram_bytes, PLAN_BEST, &p->segments[i].plan);
 		if (status)
 			return status;
-		if (want_dump(p, "plan"))
+		if (npu_dump_wanted(p->dump, "plan"))
 			npu_plan_dump(&p->segments[i].plan, stderr);
 	}
 	return NPU_OK;
@@ -142,8 +122,10 @@ static npu_status emit_segments(npu_program *p)
 		stream_fini(&stream);
 		seg->stream_offset = p->stream_bytes;
 		p->stream_bytes += (uint64_t)seg->n_cmds * NE1_CMD_SIZE;
-		if (want_dump(p, "stream"))
+		if (npu_dump_wanted(p->dump, "stream")) {
+			fprintf(stderr, "stream of segment %u: %u commands\n", i, seg->n_cmds);
 			npu_program_dump(p, i, stderr);
+		}
 	}
 	return NPU_OK;
 }
@@ -183,12 +165,12 @@ static npu_status build(npu_program *p, uint64_t cpu_ops)
 {
 	npu_status status;
 
-	if (want_dump(p, "graph"))
+	if (npu_dump_wanted(p->dump, "graph"))
 		npu_graph_dump(p->g, stderr);
 	status = npu_place(npu_device_chip(p->dev), p->g, cpu_ops, &p->placement);
 	if (status)
 		return status;
-	if (want_dump(p, "partition"))
+	if (npu_dump_wanted(p->dump, "partition"))
 		npu_placement_dump(&p->placement, p->g, stderr);
 	p->segments = calloc(p->placement.n_segments + 1, sizeof(*p->segments));
 	if (!p->segments)
@@ -219,8 +201,12 @@ npu_status npu_program_new(npu_device *dev, npu_weights *w, npu_kv *kv, const np
 		return npu_fail(NPU_ERR_INVALID, "npu_program_new: device, weights, cache, graph "
 						 "and place must be given and fit");
 	*out = NULL;
+	if (opt && opt->struct_size != sizeof(o))
+		return npu_fail(NPU_ERR_INVALID,
+				"program: options of %u bytes, this library's have %zu",
+				opt->struct_size, sizeof(o));
 	if (opt)
-		memcpy(&o, opt, opt->struct_size < sizeof(o) ? opt->struct_size : sizeof(o));
+		o = *opt;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return npu_fail(NPU_ERR_NOMEM, "program: no memory");
@@ -230,6 +216,7 @@ npu_status npu_program_new(npu_device *dev, npu_weights *w, npu_kv *kv, const np
 	p->g = g;
 	p->dump = o.dump ? o.dump : getenv("NPU_DUMP");
 	p->timeout_ns = o.timeout_ns ? o.timeout_ns : DEFAULT_TIMEOUT_NS;
+	npu_dump_check(p->dump);
 	status = build(p, o.cpu_ops);
 	p->dump = NULL;
 	if (status) {

@@ -30,6 +30,12 @@ struct npu_program {
 	npu_queue *queue;		/* made on the first run, and again after a failure */
 };
 
+/* dump.c: whether a comma-separated list (or NULL) has a stage or "all", and a warning about words
+ * that are no stage.
+ */
+bool npu_dump_wanted(const char *list, const char *stage);
+void npu_dump_check(const char *list);
+
 /* disasm.c: one line per command. */
 void npu_disassemble(const union ne1_cmd *cmds, uint32_t n, FILE *f);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compile/track.h"
 
+#include <stddef.h>
+
 #include "error.h"
 
 /* Rows between which no whole granule lies are one, as far as granules are concerned. */
@@ -40,8 +42,10 @@ static bool row_span(struct stream *s, const struct access *a, uint32_t i, uint3
 	return true;
 }
 
-/* What @engine must have seen the end of before the access. */
-static void collect(struct stream *s, unsigned int engine, const struct access *acc, uint32_t *need)
+/* Raise @need to what @engine must have seen the end of before the access or, if it is NULL, note the
+ * access as that of the engine's last command.
+ */
+static void visit(struct stream *s, unsigned int engine, const struct access *acc, uint32_t *need)
 {
 	const struct access a = join_rows(acc);
 	struct span span;
@@ -51,23 +55,9 @@ static void collect(struct stream *s, unsigned int engine, const struct access *
 		for (j = 0; j < a.count[0]; j++) {
 			if (!row_span(s, &a, i, j, &span))
 				return;
-			history_need(&s->history, engine, span, a.write, need);
-		}
-	}
-	need[engine] = 0;
-}
-
-static void record(struct stream *s, unsigned int engine, const struct access *acc)
-{
-	const struct access a = join_rows(acc);
-	struct span span;
-	uint32_t i, j;
-
-	for (i = 0; i < a.count[1] && a.bytes; i++) {
-		for (j = 0; j < a.count[0]; j++) {
-			if (!row_span(s, &a, i, j, &span))
-				return;
-			if (a.write)
+			if (need)
+				history_need(&s->history, engine, span, a.write, need);
+			else if (a.write)
 				history_write(&s->history, engine, span, s->seq[engine]);
 			else
 				history_read(&s->history, engine, span, s->seq[engine]);
@@ -82,10 +72,10 @@ void track_record(struct stream *s, unsigned int engine, const struct access *ac
 	/* Reads first: a command that does both is its granules' writer. */
 	for (i = 0; i < n; i++)
 		if (!acc[i].write)
-			record(s, engine, &acc[i]);
+			visit(s, engine, &acc[i], NULL);
 	for (i = 0; i < n; i++)
 		if (acc[i].write)
-			record(s, engine, &acc[i]);
+			visit(s, engine, &acc[i], NULL);
 }
 
 /* ---- carriers ---------------------------------------------------------------------------- */
@@ -221,7 +211,8 @@ void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd,
 
 	for (i = 0; i < n; i++)
 		if (!acc[i].no_wait)
-			collect(s, engine, &acc[i], need);
+			visit(s, engine, &acc[i], need);
+	need[engine] = 0;
 	reduce(s, engine, need);
 	for (d = 0; d < ENGINES && !s->status; d++) {
 		if (need[d] <= s->clock[engine][d])

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "compile/program.h"
 #include "compile_rig.h"
 #include "ne1_cmd.h"
 
@@ -362,8 +363,54 @@ static void test_dump(void **state)
 	assert_non_null(strstr(text, "skip "));
 	assert_non_null(strstr(text, "mm c f32"));
 	assert_non_null(strstr(text, "end\n"));
+	assert_non_null(strstr(text, "<- weights+0x"));
+	assert_non_null(strstr(text, "-> kv+0x"));
+	assert_non_null(strstr(text, "clip n_valid"));
 	assert_null(strstr(text, "?"));
 	free(text);
+	rig_program_free(&p);
+	rig_close(&r);
+}
+
+static void collect_log(void *user, npu_log_level level, const char *line)
+{
+	if (level == NPU_LOG_WARN)
+		snprintf(user, 200, "%s", line);
+}
+
+static void test_dump_stages(void **state)
+{
+	char warning[200] = "";
+
+	(void)state;
+	assert_true(npu_dump_wanted("plan,stream", "stream"));
+	assert_true(npu_dump_wanted("all", "graph"));
+	assert_false(npu_dump_wanted("plans", "plan"));
+	assert_false(npu_dump_wanted("plan", "plans"));
+	assert_false(npu_dump_wanted("", "plan"));
+	assert_false(npu_dump_wanted(NULL, "plan"));
+	npu_set_log(collect_log, warning);
+	npu_dump_check(NULL);
+	npu_dump_check("graph,partition,,plan,stream,all,");
+	assert_string_equal(warning, "");
+	npu_dump_check("plan,streams");
+	assert_non_null(strstr(warning, "'streams'"));
+	npu_set_log(NULL, NULL);
+}
+
+static void test_options(void **state)
+{
+	struct npu_compile_options opt = { .struct_size = sizeof(opt) - 4 };
+	struct rig_program p;
+	npu_program *none;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, &tiny_default, 300, 256 * KIB);
+	assert_ok(rig_compile(&r, 1, NPU_LOGITS_LAST, 0, &p));
+	assert_int_equal(npu_program_new(r.dev, r.weights, r.kv, p.g, &opt, &none),
+			 NPU_ERR_INVALID);
+	assert_null(none);
 	rig_program_free(&p);
 	rig_close(&r);
 }
@@ -383,6 +430,8 @@ int main(void)
 		cmocka_unit_test(test_traffic),
 		cmocka_unit_test(test_fault),
 		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_dump_stages),
+		cmocka_unit_test(test_options),
 	};
 	enum { N_FIXED = sizeof(fixed) / sizeof(fixed[0]) };
 	static struct CMUnitTest tests[N_SHAPES + N_FIXED];

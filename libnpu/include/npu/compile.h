@@ -67,7 +67,7 @@ NPU_API void *npu_kv_host(const npu_kv *kv, uint32_t layer, uint32_t is_v);
 /* ---- programs ---------------------------------------------------------------------------- */
 
 struct npu_compile_options {
-	uint32_t struct_size;		/* sizeof, so that it can grow */
+	uint32_t struct_size;		/* sizeof(struct npu_compile_options) */
 	uint64_t cpu_ops;		/* bit n: ops of enum npu_op_kind n go to the CPU */
 	/* Stages that print to standard error, comma separated: graph, partition, plan, stream, all;
 	 * NULL: $NPU_DUMP.
