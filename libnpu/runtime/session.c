@@ -18,6 +18,8 @@
 #define DEFAULT_CHUNK 64u
 #define MAX_CHUNK     4096u
 
+_Static_assert(NPU_SESSION_MAX_THREADS == NPU_CPU_MAX_THREADS, "limit of the CPU executor");
+
 enum step {
 	STEP_DECODE,	/* one token, its logits */
 	STEP_FILL,	/* chunk, no logits */
@@ -111,9 +113,9 @@ static npu_status check_options(npu_session *s, const struct npu_session_options
 		return npu_fail(NPU_ERR_INVALID,
 				"session: options of %u bytes, this library's have %zu",
 				opt->struct_size, sizeof(*opt));
-	if (opt->n_threads < 0 || opt->n_threads > NPU_CPU_MAX_THREADS)
+	if (opt->n_threads < 0 || opt->n_threads > NPU_SESSION_MAX_THREADS)
 		return npu_fail(NPU_ERR_INVALID, "session: %d threads, limit 0..%d", opt->n_threads,
-				NPU_CPU_MAX_THREADS);
+				NPU_SESSION_MAX_THREADS);
 	if (chunk > MAX_CHUNK)
 		return npu_fail(NPU_ERR_LIMIT, "session: chunk of %u tokens, limit %u", chunk,
 				MAX_CHUNK);
@@ -225,10 +227,15 @@ npu_status npu_session_open(const npu_gguf *model, const struct npu_session_opti
 			    npu_session **out)
 {
 	static const struct npu_session_options defaults = { .struct_size = sizeof(defaults) };
-	npu_session *s = calloc(1, sizeof(*s));
+	npu_session *s;
 	npu_status ret;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_session_open: no place for the session");
 	*out = NULL;
+	if (!model)
+		return npu_fail(NPU_ERR_INVALID, "npu_session_open: no model");
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return npu_fail(NPU_ERR_NOMEM, "session: out of memory");
 	s->model = model;
@@ -260,6 +267,8 @@ void npu_session_close(npu_session *s)
 static npu_status check_tokens(const npu_session *s, const uint32_t *tokens, uint32_t n,
 			       const float *logits, uint32_t n_logits)
 {
+	if (n && !tokens)
+		return npu_fail(NPU_ERR_INVALID, "session: no tokens, %u are to be read", n);
 	if (n == 0 || n_logits > n)
 		return npu_fail(NPU_ERR_INVALID, "session: logits of %u out of %u tokens", n_logits,
 				n);

@@ -6,5 +6,16 @@ $(graph-tests): %: %.o $(O)/tests/unit/gguf_build.o $(O)/tests/unit/tiny_model.o
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(libnpu-libs) -lcmocka $(LDLIBS)
 
+# Lets the test make jobs fail.
+$(O)/tests/unit/session: LDFLAGS += -Wl,--wrap=npu_queue_submit,--wrap=npu_fence_wait
+
+tiny-gguf := $(O)/tests/unit/tiny_gguf
+
+$(tiny-gguf): %: %.o $(addprefix $(O)/tests/unit/,gguf_build.o tiny_model.o) $(O)/libnpu.a $(O)/libnpusim.a
+	$(say) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(libnpu-libs) $(LDLIBS)
+
+test-programs += $(tiny-gguf)
+script-tests += tests/unit/npu_run_cli
 unit-tests += $(graph-tests)
 valgrind-tests += $(addprefix $(O)/tests/unit/,graph cpu_exec)

@@ -4,7 +4,9 @@
  * precision, the same bits however tokens are split, over threads and on the in-process NPU, and
  * errors that leave the session as it was.
  */
+#include <dirent.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "error.h"
+#include "npu/device.h"
 #include "npu/graph.h"
 #include "npu/session.h"
 #include "tiny_model.h"
@@ -449,6 +453,166 @@ static void test_npu_fallback(void **state)
 	unlink(device + strlen("sim:"));
 }
 
+/* ---- failures of the device -------------------------------------------------------------- */
+
+/* The linker leads libnpu's calls here (--wrap), so that any job can be made to fail. */
+static int jobs_until_fault, jobs_until_timeout; /* 0: never */
+
+npu_status __real_npu_queue_submit(npu_queue *queue, const struct npu_job *job, npu_fence **fence);
+npu_status __wrap_npu_queue_submit(npu_queue *queue, const struct npu_job *job, npu_fence **fence);
+npu_status __real_npu_fence_wait(npu_fence *fence, uint64_t timeout_ns);
+npu_status __wrap_npu_fence_wait(npu_fence *fence, uint64_t timeout_ns);
+
+npu_status __wrap_npu_queue_submit(npu_queue *queue, const struct npu_job *job, npu_fence **fence)
+{
+	struct npu_job bad = *job;
+
+	if (jobs_until_fault && --jobs_until_fault == 0)
+		bad.stream_va += 1ull << 36; /* nothing is mapped there */
+	return __real_npu_queue_submit(queue, &bad, fence);
+}
+
+npu_status __wrap_npu_fence_wait(npu_fence *fence, uint64_t timeout_ns)
+{
+	/* Whether the job has ended by now or is still running: both happen. */
+	if (jobs_until_timeout && --jobs_until_timeout == 0)
+		return npu_fail(NPU_ERR_TIMEOUT, "not finished, says the test");
+	return __real_npu_fence_wait(fence, timeout_ns);
+}
+
+/* Tokens 0..@n-1 in chunks of 8, one of whose jobs fails as @status. */
+static void fail_once(npu_session *s, const struct model *m, uint32_t n, npu_status status)
+{
+	float logits[90];
+
+	assert_int_equal(npu_session_eval(s, m->tokens, n, logits, 1), status);
+	jobs_until_fault = jobs_until_timeout = 0;
+	if (status == NPU_ERR_FAULT) {
+		assert_non_null(strstr(npu_error_message(), "MMU fault"));
+		assert_non_null(strstr(npu_error_message(), "front end"));
+	} else {
+		assert_non_null(strstr(npu_error_message(), "not finished"));
+	}
+	/* Two chunks were done before it. */
+	assert_int_equal(npu_session_pos(s), 16);
+}
+
+/* A job that fails in the middle of a prompt: the session says why, and goes on from where it was,
+ * or from the start.
+ */
+static void test_device_failure(void **state)
+{
+	float *want = zalloc(90 * sizeof(*want)), *got = zalloc(90 * sizeof(*got));
+	struct model m;
+	npu_session *s;
+
+	(void)state;
+	model_open(&m, &tiny_default);
+	s = open_on(&m, "sim", 8, 1);
+	ok(npu_session_eval(s, m.tokens, 30, want, 1));
+	for (int i = 0; i < 4; i++) {
+		ok(npu_session_reset(s));
+		if (i % 2)
+			jobs_until_timeout = 3;
+		else
+			jobs_until_fault = 3;
+		fail_once(s, &m, 30, i % 2 ? NPU_ERR_TIMEOUT : NPU_ERR_FAULT);
+		if (i < 2) {
+			ok(npu_session_eval(s, m.tokens + 16, 14, got, 1));
+		} else {
+			ok(npu_session_reset(s));
+			ok(npu_session_eval(s, m.tokens, 30, got, 1));
+		}
+		assert_memory_equal(got, want, 90 * sizeof(*want));
+	}
+	/* And closes right after a failure. */
+	ok(npu_session_reset(s));
+	jobs_until_fault = 3;
+	fail_once(s, &m, 30, NPU_ERR_FAULT);
+	npu_session_close(s);
+	model_close(&m);
+	free(want);
+	free(got);
+}
+
+/* ---- several sessions -------------------------------------------------------------------- */
+
+struct reader {
+	const struct model *m;
+	const char *device;
+	float logits[90];
+	npu_status status;
+	pthread_t thread;
+};
+
+static void *read_tokens(void *arg)
+{
+	struct reader *r = arg;
+	struct npu_session_options opt = { .struct_size = sizeof(opt),
+					   .device = r->device,
+					   .prefill_chunk = 16,
+					   .n_threads = 2 };
+	npu_session *s;
+
+	r->status = npu_session_open(r->m->gguf, &opt, &s);
+	for (uint32_t i = 0; !r->status && i < 100; i += 20)
+		r->status = npu_session_eval(s, r->m->tokens + i, 20, r->logits, 1);
+	npu_session_close(s);
+	return NULL;
+}
+
+/* Sessions of one model in threads of their own: no one sees the others. */
+static void test_threads(void **state)
+{
+	static const char *const devices[] = { "cpu", "sim", "cpu", "sim" };
+	struct reader r[4];
+	struct model m;
+
+	(void)state;
+	model_open(&m, &tiny_default);
+	for (int i = 0; i < 4; i++) {
+		r[i] = (struct reader) { .m = &m, .device = devices[i] };
+		assert_int_equal(pthread_create(&r[i].thread, NULL, read_tokens, &r[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(r[i].thread, NULL), 0);
+		assert_int_equal(r[i].status, NPU_OK);
+		assert_memory_equal(r[i].logits, r[0].logits, sizeof(r[0].logits));
+	}
+	model_close(&m);
+}
+
+static size_t open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* Opened and closed again and again; leaks are for the sanitizer and for valgrind to see. */
+static void test_reopen(void **state)
+{
+	size_t files = open_files();
+	float logits[90];
+	struct model m;
+
+	(void)state;
+	model_open(&m, &tiny_default);
+	for (int i = 0; i < 50; i++) {
+		npu_session *s = open_on(&m, i % 2 ? "sim" : "cpu", 8, 2);
+
+		ok(npu_session_eval(s, m.tokens, i % 20 + 1, logits, i % 3 ? 1 : 0));
+		npu_session_close(s);
+	}
+	model_close(&m);
+	assert_int_equal(open_files(), files);
+}
+
 /* ---- errors ------------------------------------------------------------------------------ */
 
 static void check_refusals(const struct model *m, const char *device)
@@ -470,6 +634,8 @@ static void check_refusals(const struct model *m, const char *device)
 	assert_int_equal(npu_session_eval(s, m->tokens, 0, after, 0), NPU_ERR_INVALID);
 	assert_int_equal(npu_session_eval(s, m->tokens, 1, after, 2), NPU_ERR_INVALID);
 	assert_int_equal(npu_session_eval(s, m->tokens, 1, NULL, 1), NPU_ERR_INVALID);
+	assert_int_equal(npu_session_eval(s, NULL, 1, after, 1), NPU_ERR_INVALID);
+	assert_int_equal(npu_session_eval(s, m->tokens, UINT32_MAX, after, 1), NPU_ERR_LIMIT);
 	assert_int_equal(npu_session_pos(s), 18);
 	/* The context fills to its end, and not beyond. */
 	ok(npu_session_eval(s, m->tokens + 18, 2, after, 2));
@@ -511,11 +677,16 @@ static void test_options(void **state)
 		assert_int_equal(npu_session_open(m.gguf, &bad, &s), status); \
 		assert_null(s); \
 	} while (0)
+	assert_int_equal(npu_session_open(m.gguf, &opt, NULL), NPU_ERR_INVALID);
+	assert_int_equal(npu_session_open(NULL, &opt, &s), NPU_ERR_INVALID);
+	assert_null(s);
 	REFUSED(struct_size, 4, NPU_ERR_INVALID);
 	REFUSED(n_ctx, 301, NPU_ERR_LIMIT);
 	REFUSED(prefill_chunk, 5000, NPU_ERR_LIMIT);
 	REFUSED(n_threads, -1, NPU_ERR_INVALID);
-	REFUSED(n_threads, 1000, NPU_ERR_INVALID);
+	REFUSED(n_threads, NPU_SESSION_MAX_THREADS + 1, NPU_ERR_INVALID);
+	REFUSED(n_ctx, UINT32_MAX, NPU_ERR_LIMIT);
+	REFUSED(prefill_chunk, UINT32_MAX, NPU_ERR_LIMIT);
 	REFUSED(device, "abacus", NPU_ERR_INVALID);
 	npu_session_close(NULL);
 	setenv("NPU_DEVICE", "cpu", 1);
@@ -572,6 +743,9 @@ int main(void)
 		cmocka_unit_test(test_npu_same_bits),
 		cmocka_unit_test(test_npu_placement),
 		cmocka_unit_test(test_npu_fallback),
+		cmocka_unit_test(test_device_failure),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_reopen),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_stats),

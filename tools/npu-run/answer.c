@@ -147,9 +147,7 @@ static int print_token(struct generator *g, size_t pos, uint32_t chosen, uint32_
 			return fail_npu(st);
 		fwrite(text, 1, len, stdout);
 	}
-	if (fflush(stdout))
-		return fail(EXIT_OTHER, "standard output: %s", strerror(errno));
-	return EXIT_OK;
+	return fflush(stdout) ? fail_output(errno) : EXIT_OK;
 }
 
 static int print_end(struct generator *g)
@@ -162,7 +160,7 @@ static int print_end(struct generator *g)
 	npu_detok_finish(g->detok, &text, &len);
 	fwrite(text, 1, len, stdout);
 	putchar('\n');
-	return fflush(stdout) ? fail(EXIT_OTHER, "standard output: %s", strerror(errno)) : EXIT_OK;
+	return fflush(stdout) ? fail_output(errno) : EXIT_OK;
 }
 
 /* ---- generation ------------------------------------------------------------------------ */

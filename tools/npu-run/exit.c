@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "exit.h"
 
@@ -61,4 +63,11 @@ int fail_model(npu_status st)
 	if (st == NPU_ERR_LIMIT)
 		return fail(EXIT_MODEL, "%s", npu_error_message());
 	return fail_npu(st);
+}
+
+int fail_output(int err)
+{
+	if (err == EPIPE)
+		return EXIT_PIPE;
+	return fail(EXIT_OTHER, "standard output: %s", strerror(err));
 }

@@ -16,6 +16,7 @@ enum exit_status {
 	EXIT_CONTEXT = 7,	/* more tokens than the context holds */
 	EXIT_DEVICE = 8,	/* the device failed or was lost */
 	EXIT_INTERRUPTED = 130,	/* 128 + SIGINT, as a shell has it */
+	EXIT_PIPE = 141,	/* 128 + SIGPIPE: nobody reads standard output any more */
 };
 
 /* Prints "npu-run: ..." and returns @status. */
@@ -26,5 +27,8 @@ int fail_npu(npu_status st);
 
 /* The same where @st came from reading the model file. */
 int fail_model(npu_status st);
+
+/* Writing to standard output failed with errno @err.  If only its reader has gone, no message. */
+int fail_output(int err);
 
 #endif

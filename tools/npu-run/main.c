@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -133,7 +134,7 @@ int main(int argc, char **argv)
 	npu_tokenizer_del(r.tokenizer);
 	npu_gguf_close(r.model);
 	if (fflush(stdout) && !status)
-		status = fail(EXIT_OTHER, "standard output cannot be written");
+		status = fail_output(errno);
 	if (interrupted && !status)
 		status = 128 + interrupted;
 	return status;

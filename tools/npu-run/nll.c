@@ -80,7 +80,7 @@ int nll(struct run *r)
 		status = fail(EXIT_USAGE, "%s: %zu ids, at least 2 are wanted",
 			      r->opt.nll_file, ids.n);
 	if (!status)
-		status = open_session(r, ids.n > 2048 ? (uint32_t)ids.n : 0);
+		status = open_session(r, ids.n - 1 > 2048 ? (uint32_t)ids.n - 1 : 0);
 	if (!status) {
 		n_ctx = npu_session_n_ctx(r->session);
 		if (ids.n - 1 > n_ctx)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "exit.h"
+#include "npu/session.h"
 #include "options.h"
 
 #define VERSION		"0.1"
-#define MAX_THREADS	1024
 
 enum {
 	OPT_CTX = 256,
@@ -102,7 +102,8 @@ static const char help_text[] =
 "      --version          version\n"
 "\n"
 "Exit status: 0 success, 1 other error, 2 usage, 3 file missing or unreadable, 4 malformed model,\n"
-"5 unsupported model, 6 no device, 7 context too small, 8 device failed, 130 interrupted.\n";
+"5 unsupported model, 6 no device, 7 context too small, 8 device failed, 130 interrupted,\n"
+"141 standard output was closed.\n";
 
 /* Reports it; the value of a function that says whether all is well. */
 #define mistake(...) (fail(EXIT_USAGE, __VA_ARGS__), false)
@@ -206,7 +207,7 @@ static bool apply(int c, const char *arg, struct options *o)
 		o->device = arg;
 		return true;
 	case OPT_THREADS:
-		return number32("--threads", arg, MAX_THREADS, &o->n_threads);
+		return number32("--threads", arg, NPU_SESSION_MAX_THREADS, &o->n_threads);
 	case OPT_STRICT:
 		o->strict = true;
 		return true;
@@ -219,7 +220,9 @@ static bool apply(int c, const char *arg, struct options *o)
 		o->tokens_file = arg;
 		return true;
 	case OPT_LOGITS:
-		return number32("--logits", arg, UINT32_MAX, &o->top_logits);
+		if (!number32("--logits", arg, UINT32_MAX, &o->top_logits))
+			return false;
+		return o->top_logits || mistake("--logits 0: at least one per line is wanted");
 	case OPT_FORCE:
 		o->force_file = arg;
 		return true;

@@ -22,6 +22,8 @@ extern "C" {
 
 typedef struct npu_session npu_session;
 
+#define NPU_SESSION_MAX_THREADS	256
+
 struct npu_session_options {
 	uint32_t struct_size;	/* sizeof(struct npu_session_options) */
 	/* "cpu"; "sim" or "sim:CHIP"; "drm" or "drm:/dev/accel/accelN".
@@ -31,7 +33,7 @@ struct npu_session_options {
 	uint32_t n_ctx;		/* positions of the KV cache; 0: the model's limit, at most 2048 */
 	uint32_t prefill_chunk;	/* most tokens per run, 0: chosen for the device */
 	int strict;		/* unplanned fallback to the CPU is an error; also NPU_STRICT=1 */
-	int n_threads;		/* of CPU ops; 0: one */
+	int n_threads;		/* of CPU ops, at most NPU_SESSION_MAX_THREADS; 0: one */
 };
 
 /**
@@ -54,9 +56,11 @@ NPU_API uint32_t npu_session_pos(const npu_session *s);
  * Append @n tokens (n >= 1) and compute logits for the last @n_logits of them (0..n).
  * @logits: [n_logits][n_vocab] floats, may be NULL if n_logits is 0.
  * NPU_ERR_LIMIT (n tokens do not fit into n_ctx) and NPU_ERR_INVALID (token id >= n_vocab) change
- * nothing. After a device error the sequence keeps the tokens of completed runs
- * (npu_session_pos()); the same tokens may be tried again or the session reset, unless the status
- * is NPU_ERR_DEVICE_LOST.
+ * nothing.  Programs for prompts are compiled when first needed, so NPU_ERR_LIMIT, STRICT and NOMEM
+ * can come from here for the reasons that npu_session_open() has.
+ * After a device error (NPU_ERR_FAULT, TIMEOUT, CANCELLED, IO) the sequence keeps the tokens of
+ * completed runs (npu_session_pos()); the same tokens may be tried again or the session reset,
+ * unless the status is NPU_ERR_DEVICE_LOST.
  */
 NPU_API npu_status npu_session_eval(npu_session *s, const uint32_t *tokens, uint32_t n,
 				    float *logits, uint32_t n_logits);
