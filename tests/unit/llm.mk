@@ -10,7 +10,7 @@ gguf-dump := $(O)/tests/unit/gguf_dump
 unit-tests += $(llm-tests) $(llm-model-tests)
 script-tests += tests/unit/gguf_dequant tests/unit/tokenizer_cli
 test-programs += $(gguf-dump) $(O)/npu-run
-valgrind-tests += $(llm-tests) $(llm-model-tests)
+valgrind-tests += $(llm-tests)
 
 $(llm-tests) $(llm-model-tests): %: %.o $(llm-build) $(llm-stages)
 	$(say) LD $@
