@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Buffer objects: creation, mapping, sharing, lifetime. */
 #include "kselftest_harness.h"
-#include "npuedge.h"
+#include "sysfs.h"
 
 FIXTURE(bo) {
 	int fd;
@@ -144,6 +144,102 @@ TEST_F(bo, thousand_and_back)
 		for (int i = 0; i < 500; i++)
 			npu_bo_close(self->fd, handles[i]);
 	}
+}
+
+TEST_F(bo, every_page_is_its_own)
+{
+	const uint64_t size = 5 << 20;
+	int handle = npu_bo_create(self->fd, size, 0, 0);
+	uint32_t *map = npu_bo_map(self->fd, handle, size), *again;
+
+	ASSERT_NE(MAP_FAILED, map);
+	/* the middle first: a fault there maps its surroundings too */
+	for (uint64_t i = size / 2; i < size; i += NPU_PAGE)
+		map[i / 4] = i;
+	for (uint64_t i = 0; i < size / 2; i += NPU_PAGE)
+		map[i / 4] = i;
+	again = npu_bo_map(self->fd, handle, size);
+	ASSERT_NE(MAP_FAILED, again);
+	for (uint64_t i = 0; i < size; i += NPU_PAGE) {
+		ASSERT_EQ(i, again[i / 4]);
+		ASSERT_EQ(0, again[i / 4 + 1]);
+	}
+
+	/* what is left of a mapping shows what it showed */
+	munmap(again, size);
+	again = npu_bo_map(self->fd, handle, size);
+	munmap(again, 3 << 20);
+	EXPECT_EQ(3 << 20, again[(3 << 20) / 4]);
+	EXPECT_EQ(size - NPU_PAGE, again[(size - NPU_PAGE) / 4]);
+	munmap(again, size);
+	munmap(map, size);
+}
+
+TEST_F(bo, pages_survive_without_a_mapping)
+{
+	const uint64_t size = 1 << 20;
+	int handle = npu_bo_create(self->fd, size, 0, 0);
+
+	for (uint32_t round = 0; round < 3; round++) {
+		uint32_t *map = npu_bo_map(self->fd, handle, size);
+
+		ASSERT_NE(MAP_FAILED, map);
+		for (uint64_t i = 0; i < size / 4; i += 1024) {
+			ASSERT_EQ(round * i, map[i]);
+			map[i] += i;
+		}
+		munmap(map, size);
+		npu_write_text("/proc/sys/vm/drop_caches", "3");
+	}
+}
+
+TEST_F(bo, more_than_the_machine_has)
+{
+	EXPECT_EQ(-ENOMEM, npu_bo_create(self->fd, 1ull << 39, 0, 0));
+	EXPECT_EQ(-EINVAL, npu_bo_create(self->fd, (1ull << 39) + 1, 0, 0));
+}
+
+/* linux/udmabuf.h, repeated because not every C library environment ships it */
+struct udmabuf_create {
+	uint32_t memfd, flags;
+	uint64_t offset, size;
+};
+
+TEST_F(bo, foreign_memory)
+{
+	const uint64_t size = 64 << 10;
+	struct udmabuf_create create = { .size = size };
+	struct drm_prime_handle prime = { 0 };
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory = memfd_create("foreign", MFD_ALLOW_SEALING);
+	int vm = npu_vm_create(self->fd);
+	uint32_t *map, *theirs;
+
+	if (device < 0)
+		SKIP(return, "no /dev/udmabuf");
+	ASSERT_EQ(0, ftruncate(memory, size));
+	ASSERT_EQ(0, fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK));
+	theirs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	ASSERT_NE(MAP_FAILED, theirs);
+	create.memfd = memory;
+	prime.fd = ioctl(device, _IOW('u', 0x42, struct udmabuf_create), &create);
+	ASSERT_GE(prime.fd, 0);
+	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
+	close(prime.fd);
+	close(device);
+
+	theirs[5000] = 0xcafe;
+	map = npu_bo_map(self->fd, prime.handle, size);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(0xcafe, map[5000]);
+	EXPECT_EQ(0, npu_map(self->fd, vm, prime.handle, NPU_VA, 0, size, 0));
+	EXPECT_EQ(-EINVAL, npu_map(self->fd, vm, prime.handle, NPU_VA, 0, size + NPU_PAGE, 0));
+	npu_bo_close(self->fd, prime.handle);
+	map[5001] = 0xbeef;
+	EXPECT_EQ(0xbeef, theirs[5001]);
+	munmap(map, size);
+	EXPECT_EQ(0, npu_unmap(self->fd, vm, NPU_VA, size));
+	munmap(theirs, size);
+	close(memory);
 }
 
 TEST_HARNESS_MAIN

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 # The kselftests out of tree, static, so that they run in any root file system.
 
-kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo
+kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo race suspend unbind firmware
 kselftests := $(kselftest-names:%=$(O)/kselftest/%)
 # where tools/vm/setup unpacked tools/testing/selftests of the kernel source
 KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/linux/tools/testing/selftests
 
-$(O)/kselftest/%: tests/kselftest/%.c tests/kselftest/npuedge.h uapi/drm/npuedge_accel.h
+$(O)/kselftest/%: tests/kselftest/%.c tests/kselftest/npuedge.h tests/kselftest/sysfs.h uapi/drm/npuedge_accel.h
 	$(say) CC $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -static -Iuapi -Idriver/hw -I$(KSFT) \
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -pthread -static -Iuapi -Idriver/hw -I$(KSFT) \
 		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
 
 kselftests: $(kselftests) ## the driver's selftests, to be run on the machine with the NPU

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
-#include "npuedge.h"
+#include "sysfs.h"
 
 FIXTURE(lifetime) {
 	struct npu_client c;
@@ -25,32 +25,6 @@ FIXTURE_TEARDOWN(lifetime)
 	npu_client_fini(&self->c);
 }
 
-/* 0 if a fresh client's job passes. */
-static int device_works(void)
-{
-	struct npu_client c;
-	int ret = npu_client_init(&c);
-
-	if (ret)
-		return ret;
-	npu_copy_stream(c.stream, 1, 4);
-	c.data[0] = 0x1234;
-	ret = npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, c.sync);
-	if (!ret)
-		ret = npu_wait(c.fd, c.sync, 3 * NPU_WAIT_NS);
-	if (!ret && c.data[1] != 0x1234)
-		ret = -EIO;
-	npu_client_fini(&c);
-	return ret;
-}
-
-static int wait_file(int file)
-{
-	struct pollfd p = { .fd = file, .events = POLLIN };
-
-	return poll(&p, 1, 20000) == 1 ? npu_sync_file_status(file) : -ETIME;
-}
-
 TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 {
 	struct npu_client *c = &self->c;
@@ -65,7 +39,7 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 	npu_client_fini(c);
 	memset(c, 0, sizeof(*c));
 	for (int i = 0; i < 8; i++) {
-		int status = wait_file(files[i]);
+		int status = npu_wait_file(files[i]);
 
 		EXPECT_TRUE(status == 1 || status == -ECANCELED) {
 			TH_LOG("job %d: %d", i, status);
@@ -74,7 +48,7 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 		close(files[i]);
 	}
 	EXPECT_GT(cancelled, 0);
-	EXPECT_EQ(0, device_works());
+	EXPECT_EQ(0, npu_device_works());
 }
 
 TEST_F_TIMEOUT(lifetime, destroy_queue_with_jobs_in_flight, 120)
@@ -87,7 +61,7 @@ TEST_F_TIMEOUT(lifetime, destroy_queue_with_jobs_in_flight, 120)
 		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
 	file = npu_sync_file(c->fd, c->sync);
 	EXPECT_EQ(0, npu_queue_destroy(c->fd, c->queue));
-	EXPECT_EQ(-ECANCELED, wait_file(file));
+	EXPECT_EQ(-ECANCELED, npu_wait_file(file));
 	close(file);
 	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
 	npu_copy_stream(c->stream, 1, 4);
@@ -114,10 +88,10 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_that_never_become_ready, 120)
 	npu_client_fini(c);
 	memset(c, 0, sizeof(*c));
 	for (int i = 0; i < 100; i++) {
-		EXPECT_NE(-ETIME, wait_file(files[i]));
+		EXPECT_NE(-ETIME, npu_wait_file(files[i]));
 		close(files[i]);
 	}
-	EXPECT_EQ(0, device_works());
+	EXPECT_EQ(0, npu_device_works());
 }
 
 TEST_F_TIMEOUT(lifetime, kill_a_client_mid_job, 120)
@@ -146,7 +120,7 @@ TEST_F_TIMEOUT(lifetime, kill_a_client_mid_job, 120)
 		ASSERT_EQ(child, waitpid(child, &status, 0));
 		close(pipes[0]);
 		close(pipes[1]);
-		EXPECT_EQ(0, device_works());
+		EXPECT_EQ(0, npu_device_works());
 	}
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/* System sleep, as far as the kernel's test of devices goes, and runtime suspend. */
+#include "kselftest_harness.h"
+#include "sysfs.h"
+
+#define JOBS	100	/* more than a ring holds: some are in the device, some wait */
+
+FIXTURE(suspend) {
+	struct npu_client c;
+};
+
+FIXTURE_SETUP(suspend)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+}
+
+FIXTURE_TEARDOWN(suspend)
+{
+	npu_client_fini(&self->c);
+}
+
+/* Job i copies word i to word i + 1, after a product that takes the device a while. */
+static int submit_chain(struct npu_client *c)
+{
+	int ret = 0;
+
+	memset(c->data, 0, NPU_PAGE);
+	c->data[0] = 42;
+	for (int i = 0; !ret && i < JOBS; i++) {
+		union ne1_cmd *s = c->stream + i * 4;
+
+		npu_slow_stream(s, 1);
+		npu_copy_stream(s + 1, i + 1, 4);
+		s[1].dma.offset = i * 4;
+		ret = npu_submit(c->fd, c->queue, NPU_STREAM + i * 256, 256, NPU_PARAMS, 0, c->sync);
+	}
+	return ret;
+}
+
+TEST_F_TIMEOUT(suspend, jobs_go_on_after_sleep, 120)
+{
+	struct npu_client *c = &self->c;
+
+	if (npu_write_text("/sys/power/pm_test", "devices"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	for (int round = 0; round < 2; round++) {
+		int ret;
+
+		ASSERT_EQ(0, submit_chain(c));
+		ret = npu_write_text("/sys/power/state", "freeze");
+		EXPECT_EQ(0, ret);
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+		for (int i = 0; i <= JOBS; i++)
+			ASSERT_EQ(42, c->data[i]);
+	}
+	npu_write_text("/sys/power/pm_test", "none");
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F(suspend, idle_device_sleeps_and_wakes)
+{
+	struct npu_client *c = &self->c;
+	char path[256], status[16];
+	FILE *file;
+
+	if (npu_glob("/sys/bus/platform/drivers/npuedge/*npuedge*/power/runtime_status", path, sizeof(path)))
+		SKIP(return, "no runtime power management");
+	for (int round = 0; round < 3; round++) {
+		memset(status, 0, sizeof(status));
+		for (int i = 0; i < 300 && strncmp(status, "suspended", 9); i++) {
+			usleep(10000);
+			file = fopen(path, "r");
+			ASSERT_NE(NULL, file);
+			EXPECT_NE(NULL, fgets(status, sizeof(status), file));
+			fclose(file);
+		}
+		EXPECT_STREQ("suspended\n", status);
+		npu_copy_stream(c->stream, 1, 4);
+		c->data[0] = round + 3;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+		EXPECT_EQ(round + 3, c->data[1]);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What tests that take the driver off its device share.  The device is a PCI function; its driver makes a
+ * platform device, to which the driver proper binds.
+ */
+#ifndef NPUEDGE_SELFTEST_SYSFS_H
+#define NPUEDGE_SELFTEST_SYSFS_H
+
+#include <glob.h>
+#include <libgen.h>
+#include <stdlib.h>
+
+#include "npuedge.h"
+
+#define NPU_PCI_DRIVER	"/sys/bus/pci/drivers/npuedge-pci"
+
+static inline int npu_write_file(const char *path, const void *data, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, data, size) == (ssize_t)size ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+static inline int npu_write_text(const char *path, const char *text)
+{
+	return npu_write_file(path, text, strlen(text));
+}
+
+/* First name that matches, or -ENOENT. */
+static inline int npu_glob(const char *pattern, char *path, size_t size)
+{
+	glob_t found;
+	int ret = -ENOENT;
+
+	if (!glob(pattern, 0, NULL, &found) && found.gl_pathc) {
+		snprintf(path, size, "%s", found.gl_pathv[0]);
+		ret = 0;
+	}
+	globfree(&found);
+	return ret;
+}
+
+/* Name of the PCI function that the driver is bound to, such as 0000:01:00.0. */
+static inline int npu_slot(char *slot, size_t size)
+{
+	char path[256];
+	int ret = npu_glob(NPU_PCI_DRIVER "/0000:*", path, sizeof(path));
+
+	if (!ret)
+		snprintf(slot, size, "%s", basename(path));
+	return ret;
+}
+
+static inline int npu_unbind(const char *slot)
+{
+	return npu_write_text(NPU_PCI_DRIVER "/unbind", slot);
+}
+
+static inline int npu_bind(const char *slot)
+{
+	return npu_write_text(NPU_PCI_DRIVER "/bind", slot);
+}
+
+/* Opens the device as soon as it is there, for at most 5 s. */
+static inline int npu_open_soon(void)
+{
+	int fd = npu_open();
+
+	for (int i = 0; fd < 0 && i < 500; i++) {
+		usleep(10000);
+		fd = npu_open();
+	}
+	return fd;
+}
+
+/* 0 if a fresh client's job passes. */
+static inline int npu_device_works(void)
+{
+	struct npu_client c;
+	int ret, fd = npu_open_soon();
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	ret = npu_client_init(&c);
+	if (ret)
+		return ret;
+	npu_copy_stream(c.stream, 1, 4);
+	c.data[0] = 0x1234;
+	ret = npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, c.sync);
+	if (!ret)
+		ret = npu_wait(c.fd, c.sync, 3 * NPU_WAIT_NS);
+	if (!ret && c.data[1] != 0x1234)
+		ret = -EIO;
+	npu_client_fini(&c);
+	return ret;
+}
+
+/* Waits 20 s for a sync_file; its status as npu_sync_file_status() has it, or -ETIME. */
+static inline int npu_wait_file(int file)
+{
+	struct pollfd p = { .fd = file, .events = POLLIN };
+
+	return poll(&p, 1, 20000) == 1 ? npu_sync_file_status(file) : -ETIME;
+}
+
+#endif
