@@ -507,8 +507,8 @@ npu_status npu_plan(const npu_graph *g, const struct npu_segment *seg, uint32_t 
 	out->bufs = calloc(out->max_bufs, sizeof(*out->bufs));
 	out->live = calloc(seg->n_ops + 2ul, sizeof(*out->live));
 	out->order = calloc(2 * (size_t)out->max_bufs, sizeof(*out->order));
-	if (!out->uses || !out->live || !out->order || !out->nodes || !out->temps || !out->per_token ||
-	    !out->places || !out->bufs) {
+	if (!out->uses || !out->live || !out->order || !out->nodes || !out->temps ||
+	    !out->per_token || !out->places || !out->bufs) {
 		npu_plan_fini(out);
 		return npu_fail(NPU_ERR_NOMEM, "plan: no memory for %u ops", seg->n_ops);
 	}

@@ -42,8 +42,8 @@ static bool row_span(struct stream *s, const struct access *a, uint32_t i, uint3
 	return true;
 }
 
-/* Raise @need to what @engine must have seen the end of before the access or, if it is NULL, note the
- * access as that of the engine's last command.
+/* Raise @need to what @engine must have seen the end of before the access or, if it is NULL, note
+ * the access as that of the engine's last command.
  */
 static void visit(struct stream *s, unsigned int engine, const struct access *acc, uint32_t *need)
 {

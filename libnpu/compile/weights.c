@@ -85,7 +85,9 @@ static const struct weight_entry *find(const npu_weights *w, const char *name)
 	return bsearch(&key, w->entries, w->n, sizeof(key), by_name);
 }
 
-/* A mapped file would come page by page as packing touches it; asked for in one piece it comes in large reads. */
+/* A mapped file would come page by page as packing touches it; asked for in one piece it comes in
+ * large reads.
+ */
 static void read_ahead(const struct npu_tensor *t)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)t->data & ~(page - 1);

@@ -33,7 +33,7 @@ static void fence_end(struct sim_device *dev, struct sim_fence *fence, npu_statu
 	pthread_cond_broadcast(&dev->done);
 }
 
-/* Without npu_fail(): whoever deletes a queue because of an error still wants that one's message. */
+/* Without npu_fail(): whoever deletes a queue because of an error still wants its message. */
 static void fence_cancel(struct sim_device *dev, struct sim_fence *fence)
 {
 	snprintf(fence->text, sizeof(fence->text), "job %llu was cancelled",

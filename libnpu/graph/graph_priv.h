@@ -12,7 +12,7 @@ struct npu_graph {
 	uint32_t layer;		     /* carried by ops that are added now */
 	struct npu_tensor **tensors; /* one allocation each: pointers stay valid while building */
 	uint32_t n_tensors, max_tensors;
-	uint32_t *by_name;	     /* hash table of ids, 2 * max_tensors slots; NPU_NO_TENSOR: free */
+	uint32_t *by_name; /* hash table of ids, 2 * max_tensors slots; NPU_NO_TENSOR: free */
 	struct npu_op *ops;
 	uint32_t n_ops, max_ops;
 	struct llama_consts *consts; /* reference, or NULL */

@@ -41,7 +41,7 @@ static bool known_tensor(const char *name, uint32_t n_layers)
 
 	if (in_list(name, model_tensors, sizeof(model_tensors) / sizeof(model_tensors[0])))
 		return true;
-	if (strncmp(name, "blk.", 4))
+	if (strncmp(name, "blk.", 4) != 0)
 		return false;
 	layer = strtoul(name + 4, &end, 10);
 	return layer < n_layers && *end == '.' &&

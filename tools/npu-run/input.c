@@ -12,7 +12,7 @@
 
 static int read_stream(FILE *f, const char *name, char **text, size_t *len)
 {
-	size_t cap = 0, n = 0, got;
+	size_t cap = 0, n = 0;
 	char *buf = NULL, *more;
 
 	do {
@@ -25,9 +25,9 @@ static int read_stream(FILE *f, const char *name, char **text, size_t *len)
 			}
 			buf = more;
 		}
-		got = fread(buf + n, 1, cap - n, f);
-		n += got;
-	} while (got && n <= MAX_BYTES);
+		n += fread(buf + n, 1, cap - n, f);
+		/* Not until nothing comes: a terminal would be asked again after its end. */
+	} while (!feof(f) && !ferror(f) && n <= MAX_BYTES);
 	if (ferror(f) || n > MAX_BYTES) {
 		free(buf);
 		return n > MAX_BYTES ? fail(EXIT_OTHER, "%s: more than %u bytes", name, MAX_BYTES) :
