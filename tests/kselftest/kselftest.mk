@@ -13,3 +13,5 @@ $(O)/kselftest/%: tests/kselftest/%.c tests/kselftest/npuedge.h tests/kselftest/
 		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
 
 kselftests: $(kselftests) ## the driver's selftests, to be run on the machine with the NPU
+
+script-tests += tests/kselftest/layout

@@ -3,14 +3,16 @@
  * npuedge: user-space interface of the NE1 NPU driver (/dev/accel/accelN).
  *
  * Rules, kept by every later version:
- *  - structures only grow at the end; a caller passes the size it knows as the ioctl size or as a stride, the
- *    kernel zero-fills what an old caller lacks and refuses (-E2BIG) non-zero bytes it does not know;
- *  - sizes, addresses and pointers are 64 bits wide, layouts are the same for 32- and 64-bit programs;
+ *  - structures only grow at the end; a caller passes the size it knows as the ioctl size or as a
+ *    stride, the kernel zero-fills what an old caller lacks and refuses (-E2BIG) non-zero bytes it
+ *    does not know;
+ *  - sizes, addresses and pointers are 64 bits wide, layouts are the same for 32- and 64-bit
+ *    programs;
  *  - padding and unknown flags must be zero (-EINVAL); enums are append-only;
  *  - each addition raises DRM_NPUEDGE_VERSION_MINOR, reported by the DRM version ioctl.
  *
- * Errors common to all calls: -EFAULT (bad pointer), -EINVAL (bad value, flag or padding), -ENOENT (unknown
- * handle or id), -ENOMEM, -ENODEV (device gone).
+ * Errors common to all calls: -EFAULT (bad pointer), -EINVAL (bad value, flag or padding), -ENOENT
+ * (unknown handle or id), -ENOMEM, -ENODEV (device gone).
  */
 #ifndef _UAPI_DRM_NPUEDGE_ACCEL_H_
 #define _UAPI_DRM_NPUEDGE_ACCEL_H_
@@ -69,8 +71,9 @@ enum drm_npuedge_query_type {
 struct drm_npuedge_dev_query {
 	/** @type: enum drm_npuedge_query_type */
 	__u32 type;
-	/** @size: in: bytes at @pointer; out: bytes of the structure the kernel has. A larger kernel structure is cut,
-	 *  a larger user buffer is zero-filled.
+	/**
+	 * @size: in: bytes at @pointer; out: bytes of the structure the kernel has. A larger kernel
+	 * structure is cut, a larger user buffer is zero-filled.
 	 */
 	__u32 size;
 	/** @pointer: user memory to fill; 0 only asks for @size */
@@ -99,7 +102,10 @@ struct drm_npuedge_chip_info {
 	__u32 dram_bw_mbps;
 	/** @queue_limit: queues per device */
 	__u32 queue_limit;
-	/** @queue_depth: jobs that one queue holds in the device; further submits wait in the scheduler */
+	/**
+	 * @queue_depth: jobs that one queue holds in the device; further submits wait in the
+	 * scheduler
+	 */
 	__u32 queue_depth;
 	/** @va_start: lowest VA that VM_BIND accepts */
 	__u64 va_start;
@@ -143,7 +149,10 @@ struct drm_npuedge_telemetry {
 	__u32 pad;
 };
 
-/** DRM_NPUEDGE_BO_WC - CPU mappings are write-combined instead of cached (for data the CPU only writes) */
+/**
+ * DRM_NPUEDGE_BO_WC - CPU mappings are write-combined instead of cached (for data the CPU only
+ * writes); those of a device that does not see the CPU's caches always are
+ */
 #define DRM_NPUEDGE_BO_WC		(1u << 0)
 /** DRM_NPUEDGE_BO_NO_MMAP - the CPU never maps it: BO_MMAP_OFFSET fails with -EPERM */
 #define DRM_NPUEDGE_BO_NO_MMAP		(1u << 1)
@@ -158,7 +167,9 @@ struct drm_npuedge_bo_create {
 	__u64 size;
 	/** @flags: DRM_NPUEDGE_BO_* */
 	__u32 flags;
-	/** @vm_id: VM that alone may map it (cheaper to lock; cannot be exported), or 0: shareable */
+	/**
+	 * @vm_id: VM that alone may map it (cheaper to lock; cannot be exported), or 0: shareable
+	 */
 	__u32 vm_id;
 	/** @handle: out: GEM handle */
 	__u32 handle;
@@ -206,7 +217,10 @@ struct drm_npuedge_vm_destroy {
 enum drm_npuedge_bind_op {
 	/** @DRM_NPUEDGE_BIND_MAP: map a range of a BO, replacing what was mapped there */
 	DRM_NPUEDGE_BIND_MAP = 0,
-	/** @DRM_NPUEDGE_BIND_UNMAP: unmap a range; may cover several mappings, parts of them, or nothing */
+	/**
+	 * @DRM_NPUEDGE_BIND_UNMAP: unmap a range; may cover several mappings, parts of them, or
+	 * nothing
+	 */
 	DRM_NPUEDGE_BIND_UNMAP = 1,
 };
 
@@ -238,10 +252,11 @@ struct drm_npuedge_vm_bind_op {
 /**
  * struct drm_npuedge_vm_bind - change an address space, synchronously
  *
- * Operations are applied in order and are complete (device caches included) on return. On an error @ops.count
- * holds the number of operations that were applied; these stay.
+ * Operations are applied in order and are complete (device caches included) on return. On an error
+ * @ops.count holds the number of operations that were applied; these stay.
  *
- * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO), -EPERM (BO belongs to another VM).
+ * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO), -EPERM (BO
+ * belongs to another VM).
  */
 struct drm_npuedge_vm_bind {
 	/** @vm_id: VM id */
@@ -269,7 +284,8 @@ enum drm_npuedge_priority {
 /**
  * struct drm_npuedge_queue_create - create a queue; its jobs run in order
  *
- * Errors: -EACCES (priority not allowed), -EBUSY (all hardware queues taken).
+ * Errors: -EACCES (priority not allowed), -EBUSY (all hardware queues taken), -EIO (firmware did not
+ * answer and the device was reset; try again).
  */
 struct drm_npuedge_queue_create {
 	/** @vm_id: VM that its jobs run in */
@@ -302,7 +318,9 @@ enum drm_npuedge_queue_state {
 	DRM_NPUEDGE_QUEUE_OK = 0,
 	/** @DRM_NPUEDGE_QUEUE_GUILTY: one of its jobs faulted or hung; submits fail with -EIO */
 	DRM_NPUEDGE_QUEUE_GUILTY = 1,
-	/** @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused; accepts jobs */
+	/**
+	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused; accepts jobs
+	 */
 	DRM_NPUEDGE_QUEUE_INNOCENT = 2,
 	/** @DRM_NPUEDGE_QUEUE_LOST: the device is gone; submits fail with -ENODEV */
 	DRM_NPUEDGE_QUEUE_LOST = 3,
@@ -316,7 +334,10 @@ enum drm_npuedge_queue_reason {
 	DRM_NPUEDGE_REASON_NONE = 0,
 	/** @DRM_NPUEDGE_REASON_TIMEOUT: a job took longer than the driver allows */
 	DRM_NPUEDGE_REASON_TIMEOUT = 1,
-	/** @DRM_NPUEDGE_REASON_FAULT: a job faulted, see @fault of struct drm_npuedge_queue_get_state */
+	/**
+	 * @DRM_NPUEDGE_REASON_FAULT: a job faulted, see @fault of struct
+	 * drm_npuedge_queue_get_state
+	 */
 	DRM_NPUEDGE_REASON_FAULT = 2,
 };
 
@@ -344,7 +365,9 @@ struct drm_npuedge_queue_get_state {
 	__u64 busy_ns;
 };
 
-/** DRM_NPUEDGE_SYNC_TIMELINE - the syncobj is a timeline, @point of struct drm_npuedge_sync is used */
+/**
+ * DRM_NPUEDGE_SYNC_TIMELINE - the syncobj is a timeline, @point of struct drm_npuedge_sync is used
+ */
 #define DRM_NPUEDGE_SYNC_TIMELINE	(1u << 0)
 
 /**
@@ -394,13 +417,14 @@ struct drm_npuedge_job {
 /**
  * struct drm_npuedge_submit - submit jobs to a queue
  *
- * All or nothing: on an error no job was queued and no out-syncobj was touched. A later job of the same call may wait
- * for a syncobj that an earlier one signals.
+ * All or nothing: on an error no job was queued and no out-syncobj was touched. A later job of the
+ * same call may wait for a syncobj that an earlier one signals.
  *
- * A job that faults or hangs ends with -EIO or -ETIME on its fence, and so do the jobs behind it in its queue
- * (-ECANCELED).
+ * A job that faults or hangs ends with -EIO or -ETIME on its fence, and so do the jobs behind it in
+ * its queue (-ECANCELED).
  *
- * Errors: -EIO (queue guilty), -ENODEV (device lost), -E2BIG (more than 64 jobs, or 256 syncs per job).
+ * Errors: -EIO (queue guilty), -ENODEV (device lost), -E2BIG (more than 64 jobs, or 256 syncs per
+ * job).
  */
 struct drm_npuedge_submit {
 	/** @queue_id: queue id */
