@@ -91,6 +91,7 @@ static inline void npuedge_sched_fence_detach(struct drm_sched_fence *fence)
 #endif
 #ifndef NPUEDGE_HAVE_FENCE_TIMELINE_NAME
 	fence->owner = (void *)fence->finished.ops->get_driver_name(&fence->finished);
+	/* Who finds the scheduler finds the name. */
 	smp_store_release(&fence->sched,
 			  (void *)&fence->owner - offsetof(struct drm_gpu_scheduler, name));
 #endif

@@ -3,6 +3,7 @@
 #define NPUEDGE_DEVICE_H
 
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/completion.h>
 #include <linux/list.h>
@@ -21,6 +22,8 @@ struct npuedge_fw;
 
 /** NPUEDGE_QUEUE_DEPTH - slots of a queue's ring; a power of two */
 #define NPUEDGE_QUEUE_DEPTH	64
+/** NPUEDGE_QUEUE_WORDS - words of a bitmap of the queues of firmware */
+#define NPUEDGE_QUEUE_WORDS	BITS_TO_LONGS(NE1_MAX_QUEUES)
 /** NPUEDGE_VA_START - lowest VA for user space; below it, so that null pointers fault */
 #define NPUEDGE_VA_START	SZ_64K
 /** NPUEDGE_VA_END - first VA above the address space */
@@ -110,7 +113,7 @@ struct npuedge_device {
 		/** @queues.list: struct npuedge_queue; each holds a reference */
 		struct list_head list;
 		/** @queues.used: firmware's queue numbers that are taken */
-		DECLARE_BITMAP(used, NE1_MAX_QUEUES);
+		unsigned long used[NPUEDGE_QUEUE_WORDS];
 	} queues;
 
 	/** @reset: recovery */

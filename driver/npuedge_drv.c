@@ -493,7 +493,6 @@ static int __init npuedge_init(void)
 {
 	int ret;
 
-	npuedge_gem_module_init();
 	ret = npuedge_queue_module_init();
 	if (ret)
 		return ret;

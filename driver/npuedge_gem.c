@@ -127,22 +127,23 @@ static vm_fault_t npuedge_gem_huge_fault(struct vm_fault *vmf, unsigned int orde
 	return order == PMD_ORDER ? npuedge_gem_map_fault(vmf, true) : VM_FAULT_FALLBACK;
 }
 
-static struct vm_operations_struct npuedge_gem_vm_ops __ro_after_init;
-
-/**
- * npuedge_gem_module_init() - put together what a mapping of a buffer can do
- *
- * The helper's functions that open and close a mapping are not exported but in its structure.
- */
-void __init npuedge_gem_module_init(void)
+/* The helper's functions are not exported but in its structure. */
+static void npuedge_gem_vm_open(struct vm_area_struct *vma)
 {
-	npuedge_gem_vm_ops = (struct vm_operations_struct) {
-		.open = drm_gem_shmem_vm_ops.open,
-		.close = drm_gem_shmem_vm_ops.close,
-		.fault = npuedge_gem_fault,
-		.huge_fault = npuedge_gem_huge_fault,
-	};
+	drm_gem_shmem_vm_ops.open(vma);
 }
+
+static void npuedge_gem_vm_close(struct vm_area_struct *vma)
+{
+	drm_gem_shmem_vm_ops.close(vma);
+}
+
+static const struct vm_operations_struct npuedge_gem_vm_ops = {
+	.open = npuedge_gem_vm_open,
+	.close = npuedge_gem_vm_close,
+	.fault = npuedge_gem_fault,
+	.huge_fault = npuedge_gem_huge_fault,
+};
 
 static const struct drm_gem_object_funcs npuedge_gem_funcs = {
 	.free = npuedge_gem_free,

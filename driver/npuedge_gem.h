@@ -31,7 +31,6 @@ static inline struct npuedge_gem *to_npuedge_gem(struct drm_gem_object *obj)
 }
 
 struct drm_gem_object *npuedge_gem_create_object(struct drm_device *drm, size_t size);
-void npuedge_gem_module_init(void);
 int npuedge_gem_create_with_handle(struct drm_file *file, struct npuedge_vm *vm,
 				   struct drm_npuedge_bo_create *args);
 int npuedge_gem_mmap_offset(struct drm_file *file, u32 handle, u64 *offset);

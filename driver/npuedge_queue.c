@@ -557,7 +557,7 @@ void npuedge_queue_destroy(struct npuedge_queue *q)
 		goto out_put;
 
 	down_read(&edev->reset.lock);
-	/* A reset, or resume, is going to look at the queue: it is paused perhaps, and stays listed. */
+	/* A reset, or resume, is going to look at the queue, which may be paused: stay listed. */
 	ret = atomic_read(&edev->reset.pending) ? -ECANCELED :
 						  npuedge_queue_hw_stop(q, -ECANCELED, true);
 	if (!ret) {

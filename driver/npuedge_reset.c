@@ -322,7 +322,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
 		job->number, jiffies_to_msecs(q->sched.timeout));
 	ret = npuedge_queue_kill(q);
-	/* -ECANCELED: somebody else stopped firmware, and sees to the queue: a reset, suspend, unbind. */
+	/* -ECANCELED: who stopped firmware (a reset, suspend, unbind) sees to the queue. */
 	if (!ret || ret == -ECANCELED)
 		return;
 

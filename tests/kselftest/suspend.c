@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(suspend)
 	npu_client_fini(&self->c);
 }
 
-/* Job i copies word i to word i + 1, after a product that takes the device a while. */
+/* Job i copies word i to word i + 1; the first has the device busy for a while. */
 static int submit_chain(struct npu_client *c)
 {
 	int ret = 0;
@@ -37,9 +37,9 @@ static int submit_chain(struct npu_client *c)
 		union ne1_cmd *s = c->stream + i * 4;
 
 		npu_slow_stream(s, 1);
-		npu_copy_stream(s + 1, i + 1, 4);
-		s[1].dma.offset = i * 4;
-		ret = npu_submit(c->fd, c->queue, NPU_STREAM + i * 256, 256, NPU_PARAMS, 0, c->sync);
+		npu_copy_stream(s + !i, i + 1, 4);
+		s[!i].dma.offset = i * 4;
+		ret = npu_submit(c->fd, c->queue, NPU_STREAM + i * 256, 192 + 64 * !i, NPU_PARAMS, 0, c->sync);
 	}
 	return ret;
 }
