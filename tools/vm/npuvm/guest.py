@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from . import accel, children, initrd, kernels, paths, qemu, splat, terminal
+from . import accel, children, initrd, kernels, models, paths, qemu, splat, terminal
 
 EXIT_SPLAT, EXIT_DIED, EXIT_BENCH, EXIT_TIMEOUT = 121, 122, 123, 124
 
@@ -90,8 +90,9 @@ class Guest:
         self.log_path = args.log or f"{tmp}/log"
         self.log = open(self.log_path, "wb", buffering=0)
         self.kernel = kernels.find(args.arch, args.kernel)
+        self.disk = models.image()
         self.control = Control()
-        self.models = []
+        self.npusims = []
         self.qemu = None
         self.sockets = {}
         self.started = time.monotonic()
@@ -109,9 +110,8 @@ class Guest:
         os.makedirs(share, exist_ok=True)
         yield "src", "ro,cache=mmap", paths.CHECKOUT, paths.CHECKOUT, False
         yield "out", "rw,cache=none", os.path.abspath(share), "/mnt/out", True
-        models = paths.cache_dir() / "models"
-        if models.is_dir():
-            yield "models", "ro,cache=loose", models, models, False
+        if models.directory().is_dir():
+            yield "models", "ro,cache=loose", models.directory(), models.directory(), False
 
     def command_script(self):
         cwd = os.getcwd()
@@ -133,15 +133,16 @@ class Guest:
             ),
             "command": self.command_script(),
         }
+        if self.disk:
+            files["disk"] = f"{models.directory()}\n"
         if self.args.shell:
             files["shell"] = ""
         path = f"{self.tmp}/initrd"
         initrd.for_run(self.kernel, files, path)
         return path
 
-    def append(self):
-        args = [
-            f"console={qemu.CONSOLE[self.kernel.arch]}",
+    def append(self, how):
+        args = qemu.append(self.kernel.arch, how) + [
             "loglevel=5",
             "panic=-1",
             "printk.devkmsg=on",
@@ -156,11 +157,12 @@ class Guest:
         how = accel.choose(self.kernel, self.say) if not a.icount else "tcg"
         self.say(f"{self.kernel.release} ({self.kernel.arch}), {how}, {a.smp} CPUs, {a.mem}")
         argv = qemu.machine(a.arch, how, a.mem, a.smp, a.icount, a.iommu)
-        argv += qemu.boot(self.kernel, self.make_initrd(), self.append(), self.log_path)
+        argv += qemu.boot(self.kernel, self.make_initrd(), self.append(how), self.log_path)
         argv += qemu.ports(self.tmp, a.shell)
         argv += qemu.share("root", paths.tree_dir(a.arch))
         for tag, _, path, _, writable in self.mounts():
             argv += qemu.share(tag, path, writable)
+        argv += qemu.disk(self.disk) if self.disk else []
         if a.qmp:
             argv += ["-qmp", f"unix:{a.qmp},server=on,wait=off"]
         argv += a.qemu_arg
@@ -177,7 +179,7 @@ class Guest:
         for i, command in enumerate(self.args.npusim):
             sock = f"{self.tmp}/npusim{i}"
             proc = children.start(shlex.split(command) + ["--socket", sock], self.log)
-            self.models.append(proc)
+            self.npusims.append(proc)
             children.wait_listening(proc, sock, MODEL_START_SECONDS)
         for sock in self.args.npu:
             if not children.listening(sock):
@@ -264,7 +266,7 @@ class Guest:
     def stop(self):
         if self.qemu:
             children.stop(self.qemu, 5)
-        for proc in self.models:
+        for proc in self.npusims:
             children.stop(proc, MODEL_STOP_SECONDS)
 
     def judge(self):
@@ -286,7 +288,7 @@ class Guest:
             )
 
     def judge_models(self):
-        for proc in self.models:
+        for proc in self.npusims:
             if proc.returncode not in (0, -signal.SIGTERM):
                 raise Verdict(
                     EXIT_BENCH,

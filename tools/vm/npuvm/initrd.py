@@ -18,6 +18,11 @@ GUEST = Path(__file__).resolve().parents[1] / "guest"
 
 # What the guest needs before it can see its root; all else comes by modprobe from there.
 ROOT_MODULES = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"]
+# What it needs for the models' disk, if the kernel has them: there is another way without.
+# erofs of 6.12 asks for crc32c by name, which modules.dep does not tell.
+DISK_MODULES = ["crc32c_generic", "virtio_blk", "erofs"]
+
+DIRECTORIES = ["dev", "proc", "sys", "root", "lower", "upper", "bin", "modules", "modules-disk"]
 
 
 class Cpio:
@@ -57,16 +62,18 @@ def module_name(path):
     return os.path.basename(path).split(".ko")[0].replace("-", "_")
 
 
-def module_order(kernel):
-    """Paths of the wanted modules and all they depend on, each after what it needs."""
+def module_order(kernel, names, optional=False):
+    """Paths of the named modules and all they depend on, each after what it needs."""
     deps = {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
         path, _, needs = line.partition(":")
         deps[module_name(path)] = (path, needs.split())
     builtin = {module_name(p) for p in (kernel.modules / "modules.builtin").read_text().split()}
     order = []
-    for name in ROOT_MODULES:
+    for name in names:
         if name.replace("-", "_") in builtin:
+            continue
+        if name not in deps and optional:
             continue
         if name not in deps:
             raise paths.BenchError(f"kernel {kernel.release} has no module {name}")
@@ -95,24 +102,32 @@ def busybox(tree):
     return path.read_bytes()
 
 
+def modules_for(kernel):
+    """(directory in the archive, place in the order, path) of every module it holds."""
+    root = module_order(kernel, ROOT_MODULES) if kernel.modules else []
+    disk = module_order(kernel, DISK_MODULES, True) if kernel.modules else []
+    yield from (("modules", i, p) for i, p in enumerate(root))
+    yield from (("modules-disk", i, p) for i, p in enumerate(disk) if p not in root)
+
+
 def base(kernel):
     """Path of the cached archive for this kernel."""
     tree = paths.tree_dir(kernel.arch)
     files = [(name, (GUEST / name).read_bytes()) for name in ("init", "agent")]
-    order = module_order(kernel) if kernel.modules else []
-    key = hashlib.sha256(repr((files, order, kernel.release)).encode()).hexdigest()[:16]
+    modules = [(f"{d}/{i:02d}-{module_name(p)}.ko", p) for d, i, p in modules_for(kernel)]
+    key = hashlib.sha256(repr((files, modules, kernel.release)).encode()).hexdigest()[:16]
     out = paths.cache_dir() / "initrd" / f"{kernel.arch}-{kernel.release}-{key}.cpio.gz"
     if out.is_file():
         return out
     cpio = Cpio()
-    for name in ("dev", "proc", "sys", "root", "lower", "upper", "bin", "modules"):
+    for name in DIRECTORIES:
         cpio.directory(name)
     cpio.device("dev/console", 5, 1)
     cpio.file("bin/busybox", busybox(tree), 0o755)
     for name, body in files:
         cpio.file(name, body, 0o755)
-    for i, path in enumerate(order):
-        cpio.file(f"modules/{i:02d}-{module_name(path)}.ko", decompressed(kernel.modules / path))
+    for name, path in modules:
+        cpio.file(name, decompressed(kernel.modules / path))
     out.parent.mkdir(parents=True, exist_ok=True)
     tmp = out.with_suffix(f".{os.getpid()}")
     tmp.write_bytes(gzip.compress(cpio.finish(), 6, mtime=0))
