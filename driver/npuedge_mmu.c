@@ -10,6 +10,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/scatterlist.h>
+#include <linux/string_choices.h>
 
 #include <drm/drm_print.h>
 
@@ -230,6 +231,6 @@ void npuedge_mmu_report_fault(struct npuedge_device *edev)
 
 	drm_dbg(&edev->base, "MMU fault: asid %u unit %u %s va %#llx code %u\n",
 		FIELD_GET(NE1_MMU_FAULT_ASID, fault), FIELD_GET(NE1_MMU_FAULT_UNIT, fault),
-		fault & NE1_MMU_FAULT_WRITE ? "write" : "read", va,
+		str_write_read(fault & NE1_MMU_FAULT_WRITE), va,
 		FIELD_GET(NE1_MMU_FAULT_CODE, fault));
 }

@@ -26,7 +26,7 @@ static int check_elf(const char *path, const uint8_t *file, size_t size)
 {
 	const Elf32_Ehdr *eh = (const Elf32_Ehdr *)file;
 
-	if (size < sizeof(*eh) || memcmp(eh->e_ident, ELFMAG, SELFMAG)) {
+	if (size < sizeof(*eh) || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0) {
 		fprintf(stderr, "fwpack: %s: not an ELF file\n", path);
 		return -1;
 	}
@@ -212,13 +212,13 @@ int image_verify(const struct image *img, const char *path, const uint8_t *pub)
 		return -1;
 	}
 	crypto_hash_sha512(hash, img->payload, h->payload_size);
-	if (memcmp(hash, h->sha512, sizeof(hash))) {
+	if (memcmp(hash, h->sha512, sizeof(hash)) != 0) {
 		fprintf(stderr, "fwpack: %s: SHA-512 of the payload differs from the header's\n",
 			path);
 		return -1;
 	}
 	image_key_id(id, pub);
-	if (memcmp(id, h->key_id, sizeof(id))) {
+	if (memcmp(id, h->key_id, sizeof(id)) != 0) {
 		fprintf(stderr, "fwpack: %s: signed with another key\n", path);
 		return -1;
 	}

@@ -66,7 +66,7 @@ static unsigned int check_trust(const struct sim_image *image, const struct sim_
 	if (sodium_memcmp(hash, h->sha512, sizeof(hash)))
 		return NE1_BOOT_ERR_HASH;
 	crypto_hash_sha512(hash, fuses->key, sizeof(fuses->key));
-	if (memcmp(hash, h->key_id, sizeof(h->key_id)))
+	if (memcmp(hash, h->key_id, sizeof(h->key_id)) != 0)
 		return NE1_BOOT_ERR_KEY;
 	if (crypto_sign_verify_detached(h->signature, (const uint8_t *)h, NE1_FW_SIGNED_BYTES,
 					fuses->key))

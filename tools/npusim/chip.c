@@ -89,7 +89,7 @@ static int parse_numbers(struct parser *p, const struct key *key, char *value)
 {
 	uint32_t *at = (uint32_t *)((char *)p->chip + key->at);
 	unsigned int i;
-	int64_t v;
+	int64_t v = 0;
 	int ret;
 
 	for (i = 0; i < key->count; i++) {
@@ -143,7 +143,7 @@ static int parse_opp(struct parser *p, const struct key *key, char *value)
 	};
 	static const struct key mv = { .name = "opp: mV", .count = 1, .min = 300, .max = 1500 };
 	struct sim_chip *chip = p->chip;
-	int64_t f, u;
+	int64_t f = 0, u = 0;
 	int ret;
 
 	(void)key;

@@ -198,28 +198,29 @@ bool sim_dma_read(struct sim_dma *dma, uint64_t bus, void *buf, uint64_t len)
 	return ok;
 }
 
-static int map_file(int fd, const struct stat *st, bool writable, struct backing **out)
+/* NULL: errno tells why. */
+static struct backing *map_file(int fd, const struct stat *st, bool writable)
 {
 	struct backing *backing = calloc(1, sizeof(*backing));
 	int prot = PROT_READ | (writable ? PROT_WRITE : 0);
 	void *mem;
 
 	if (!backing)
-		return -ENOMEM;
+		return NULL;
 	mem = mmap(NULL, st->st_size, prot, MAP_SHARED, fd, 0);
 	if (mem == MAP_FAILED) {
 		int err = errno;
 
 		free(backing);
-		return -err;
+		errno = err;
+		return NULL;
 	}
 	backing->dev = st->st_dev;
 	backing->ino = st->st_ino;
 	backing->writable = writable;
 	backing->mem = mem;
 	backing->size = st->st_size;
-	*out = backing;
-	return 0;
+	return backing;
 }
 
 /* The mapping of @fd's file that covers @end bytes, new if there is none.  With the lock held. */
@@ -228,7 +229,6 @@ static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
 {
 	struct backing *b;
 	struct stat st;
-	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -244,11 +244,12 @@ static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
 			return 0;
 		}
 	}
-	err = map_file(fd, &st, writable, out);
-	if (err)
-		return err;
-	(*out)->next = dma->backings;
-	dma->backings = *out;
+	b = map_file(fd, &st, writable);
+	if (!b)
+		return -errno;
+	b->next = dma->backings;
+	dma->backings = b;
+	*out = b;
 	return 0;
 }
 

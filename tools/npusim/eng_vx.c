@@ -8,11 +8,11 @@
 
 /* Lane operations per element, for time and energy; a row costs ROW_OPS more per lane. */
 static const uint8_t op_cost[] = {
-	[NE1_OP_RMSNORM - NE1_OP_RMSNORM] = 2, [NE1_OP_ROPE - NE1_OP_RMSNORM] = 2,
-	[NE1_OP_SWIGLU - NE1_OP_RMSNORM] = 9, [NE1_OP_ADD - NE1_OP_RMSNORM] = 1,
-	[NE1_OP_MUL - NE1_OP_RMSNORM] = 1, [NE1_OP_SCALE - NE1_OP_RMSNORM] = 1,
-	[NE1_OP_CAST - NE1_OP_RMSNORM] = 1, [NE1_OP_DIV_ROW - NE1_OP_RMSNORM] = 4,
-	[NE1_OP_SOFTMAX - NE1_OP_RMSNORM] = 10, [NE1_OP_SILU - NE1_OP_RMSNORM] = 8,
+	[NE1_OP_RMSNORM] = 2, [NE1_OP_ROPE] = 2,
+	[NE1_OP_SWIGLU] = 9, [NE1_OP_ADD] = 1,
+	[NE1_OP_MUL] = 1, [NE1_OP_SCALE] = 1,
+	[NE1_OP_CAST] = 1, [NE1_OP_DIV_ROW] = 4,
+	[NE1_OP_SOFTMAX] = 10, [NE1_OP_SILU] = 8,
 };
 
 #define ROW_OPS	4
@@ -41,7 +41,7 @@ static enum y_use y_use(uint8_t opcode)
 static void plan_cost(const struct sim_ctx *ctx, struct sim_plan *plan, uint8_t opcode,
 		      uint64_t rows, uint64_t cols)
 {
-	uint32_t lanes = ctx->chip->vx_lanes, cost = op_cost[opcode - NE1_OP_RMSNORM];
+	uint32_t lanes = ctx->chip->vx_lanes, cost = op_cost[opcode];
 	uint64_t row = (cols + lanes - 1) / lanes * cost + ROW_OPS;
 
 	plan->cycles += rows * row;

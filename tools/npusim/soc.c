@@ -3,6 +3,7 @@
 #include "soc.h"
 
 #include <pthread.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -40,15 +41,11 @@ static uint64_t host_now_ns(void)
 /* 2^x by linear interpolation between powers: within 6 %, and the same on every host. */
 static double exp2_coarse(double x)
 {
-	double r = 1;
+	double whole;
 
-	if (x > 16)
-		x = 16;
-	for (; x >= 1; x--)
-		r *= 2;
-	for (; x < 0 && r > 1e-6; x++)
-		r /= 2;
-	return x > 0 ? r * (1 + x) : r;
+	x = fmin(fmax(x, -20), 16);
+	whole = floor(x);
+	return ldexp(1 + (x - whole), (int)whole);
 }
 
 static double volt_ratio(const struct sim_soc *soc)
