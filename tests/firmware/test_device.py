@@ -149,6 +149,7 @@ def test_faults():
         assert host.call(C.NE1_CMD_QUEUE_RESET, 0) == C.NE1_MSG_OK
         assert bad.run(end())[:2] == (2, C.NE1_FAULT_NONE)
         assert bad.run(header(0x77).ljust(64, b"\0"))[1] == C.NE1_FAULT_OPCODE
+        assert host.event()[0] == C.NE1_EVT_QUEUE_FAULT  # the state is set between the result and the event
         assert bad.field("state") == C.NE1_QUEUE_FAULTED
 
 
