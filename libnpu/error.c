@@ -23,7 +23,7 @@ const char *npu_error_message(void)
 	return message;
 }
 
-npu_status npu_fail(npu_status status, const char *fmt, ...)
+void npu_fail_text(const char *fmt, ...)
 {
 	char text[sizeof(message)];
 	va_list ap;
@@ -33,7 +33,6 @@ npu_status npu_fail(npu_status status, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	snprintf(message, sizeof(message), "%s", text);
-	return status;
 }
 
 void npu_set_log(npu_log_fn fn, void *user)

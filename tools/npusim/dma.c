@@ -231,7 +231,7 @@ static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return -errno;
+		return errno > 0 ? -errno : -EIO;
 	if (st.st_size < 0 || (uint64_t)st.st_size < end) {
 		sim_log(SIM_LOG_WARN, dma->who, "map needs %" PRIu64 " bytes of a file of %" PRIu64,
 			end, (uint64_t)st.st_size);
@@ -246,7 +246,7 @@ static int get_backing(struct sim_dma *dma, int fd, uint64_t end, bool writable,
 	}
 	b = map_file(fd, &st, writable);
 	if (!b)
-		return -errno;
+		return errno > 0 ? -errno : -EIO;
 	b->next = dma->backings;
 	dma->backings = b;
 	*out = b;
