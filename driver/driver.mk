@@ -2,6 +2,7 @@
 # The kernel module.  KDIR is a kernel's build directory; the objects go to $(KMOD).
 
 KDIR		?= /lib/modules/$(shell uname -r)/build
+# "unknown" only names a folder: without KDIR the kernel's own make fails, and says so
 KRELEASE	= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || echo unknown)
 KMOD		= $(O)/kmod/$(KRELEASE)
 driver-src	:= Kbuild $(wildcard driver/*.[ch] driver/hw/*.h driver/kunit/*.[ch] uapi/drm/*.h) \

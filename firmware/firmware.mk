@@ -3,6 +3,7 @@
 
 FW_CROSS	?= riscv64-unknown-elf-
 FW_KEY		?= firmware/keys/dev.key
+# a tarball has no history: the image then says so in its build text
 FW_BUILD	:= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # Everything but start.S and hal_mc.c also builds on the host, see tests/firmware.
