@@ -15,7 +15,7 @@
 #include "ne1_types.h"
 
 #define NE1_ABI_MAJOR		1
-#define NE1_ABI_MINOR		0
+#define NE1_ABI_MINOR		1
 #define NE1_FW_IF_MAGIC		0x4649454e	/* "NEIF" */
 
 /* One direction of messages; lives in the shared region.  Indices on lines of their own. */
@@ -38,7 +38,8 @@ struct ne1_fw_if {
 	__u32 log_ctl, log_ring, log_size;	/* text; write = bytes ever written, never waits for read */
 	__u32 queue_table, queue_count;	/* struct ne1_fw_queue[queue_count] */
 	__u32 log_level;		/* enum ne1_log_level */
-	__u32 pad0[17];
+	__u32 counter_table;		/* 1.1: struct ne1_fw_counters[queue_count], or 0: none are kept */
+	__u32 pad0[16];
 	/* written by the firmware */
 	__u16 fw_abi_major, fw_abi_minor;
 	__u32 fw_version;
@@ -65,6 +66,7 @@ enum ne1_msg_type {
 	NE1_CMD_LOG_LEVEL = 7,
 	NE1_CMD_SHUTDOWN = 8,		/* stop all work, reply, state SUSPENDED; only RESET leaves it */
 	NE1_CMD_VM_FLUSH = 9,		/* forget the ASID of a VM (before its page table is freed) */
+	NE1_CMD_COUNTERS = 10,		/* 1.1: `queue` 1: keep counter_table from now on, 0: stop */
 	/* firmware -> host */
 	NE1_EVT_REPLY = 128,
 	NE1_EVT_QUEUE_FAULT = 129,	/* job failed; queue state is FAULTED until reset or destroy */
@@ -132,9 +134,20 @@ struct ne1_fw_queue {
 	__u64 busy_ns;			/* device time spent on this queue's jobs */
 	__u64 busy_cycles;
 	__u32 done_count;		/* free-running count of ended jobs */
-	__u32 pad1[7];
+	__u32 preempted;		/* 1.1: how often a job of this queue was put aside at a YIELD */
+	__u64 run_seqno;		/* 1.1: job that was started and has not ended, also while put aside; 0: none */
+	__u32 on_core;			/* 1.1: mask of cores that work on it now; 0 while put aside */
+	__u32 pad1[3];
 };
 NE1_ASSERT(sizeof(struct ne1_fw_queue) == 128);
+
+/* Counters of a queue, indexed by enum ne1_counter: sums over its jobs and their cores, added when a job
+ * ends or is put aside.  1.1.
+ */
+struct ne1_fw_counters {
+	__u64 value[16];
+};
+NE1_ASSERT(sizeof(struct ne1_fw_counters) == 128);
 
 /* Slot of a queue's ring: index = free-running count modulo entries. */
 struct ne1_job {

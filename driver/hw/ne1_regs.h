@@ -22,7 +22,7 @@
 #define   NE1_ID_MAGIC			0x3145554e /* "NUE1" */
 #define NE1_REG_VERSION			0x0004	/* contract version: major 31:16, minor 15:0 */
 #define   NE1_VERSION_MAJOR		1
-#define   NE1_VERSION_MINOR		0
+#define   NE1_VERSION_MINOR		1
 #define NE1_REG_PLATFORM		0x0008	/* selects the driver's timeout table, nothing else */
 #define   NE1_PLATFORM_SILICON		0
 #define   NE1_PLATFORM_FPGA		1
@@ -37,6 +37,7 @@
 #define NE1_REG_CAP_DRAM_BW		0x002c	/* peak DRAM bandwidth in MB/s (10^6) */
 #define NE1_REG_CAP_VX_LANES		0x0030	/* vector elements per cycle per core */
 #define NE1_REG_CHIP_NAME		0x0040	/* 16 bytes of text, NUL padded */
+#define NE1_REG_SECURITY_MIN		0x0050	/* 1.1: lowest security version of an image that the ROM accepts (fuses) */
 
 #define NE1_MAX_CORES			4
 #define NE1_MAX_QUEUES			64
@@ -178,7 +179,8 @@ enum ne1_unit {
 #define   NE1_CORE_START		(1u << 0) /* run from STREAM; state must not be RUNNING */
 #define   NE1_CORE_STOP			(1u << 1) /* abandon the job at the next command boundary -> FAULT/STOPPED */
 #define   NE1_CORE_SCRUB		(1u << 2) /* zero the SRAM; state must not be RUNNING */
-#define   NE1_CORE_RESUME		(1u << 3) /* continue after YIELDED */
+#define   NE1_CORE_RESUME		(1u << 3) /* continue after YIELDED, if nothing was started since */
+#define   NE1_CORE_CONTINUE		(1u << 4) /* 1.1, with START: go on with a job that yielded earlier, see POS */
 #define NE1_MC_CORE_STATE		0x04
 #define   NE1_CORE_IDLE			0
 #define   NE1_CORE_RUNNING		1
@@ -209,6 +211,31 @@ enum ne1_unit {
 #define NE1_MC_CORE_WR_HI		0x64
 #define NE1_MC_CORE_CYC_LO		0x68	/* engine-clock cycles spent running */
 #define NE1_MC_CORE_CYC_HI		0x6c
+/* 1.1: index of a command.  YIELDED: the command after the YIELD.  Before START|CONTINUE: where to
+ * begin.  START alone begins at 0 and ignores it.
+ */
+#define NE1_MC_CORE_POS			0x70
+#define NE1_MC_CORE_PROGRESS		0x74	/* 1.1: commands started since START, modulo 2^32; shows life */
+/* 1.1: what a job has used since START or START|CONTINUE; n is an enum ne1_counter */
+#define NE1_MC_CORE_COUNT_LO(n)		(0x80 + (n) * 8u)
+#define NE1_MC_CORE_COUNT_HI(n)		(0x84 + (n) * 8u)
+
+/* Counters of a core (1.1).  Append only. */
+enum ne1_counter {
+	NE1_COUNT_CYCLES = 0,		/* engine clock, while running */
+	NE1_COUNT_LD_BUSY = 1,		/* cycles */
+	NE1_COUNT_ST_BUSY = 2,
+	NE1_COUNT_MX_BUSY = 3,
+	NE1_COUNT_VX_BUSY = 4,
+	NE1_COUNT_DRAM_RD = 5,		/* bytes */
+	NE1_COUNT_DRAM_WR = 6,
+	NE1_COUNT_MACS = 7,
+	NE1_COUNT_COMMANDS = 8,		/* executed; skipped ones are not */
+	NE1_COUNT_SKIPPED = 9,
+	NE1_COUNT_TLB_MISSES = 10,
+	NE1_COUNT_ENERGY_NJ = 11,
+	NE1_COUNTERS = 12,
+};
 
 /* Why a core faulted. */
 enum ne1_fault {
@@ -222,6 +249,7 @@ enum ne1_fault {
 	NE1_FAULT_STREAM = 7,		/* ran off the stream without END, or SKIP beyond it */
 	NE1_FAULT_STOPPED = 8,		/* NE1_CORE_STOP */
 	NE1_FAULT_FORMAT = 9,		/* operand type not supported by this chip */
+	NE1_FAULT_ECC = 10,		/* 1.1: uncorrected error in SRAM or on the way to memory; the data are lost */
 };
 
 #endif
