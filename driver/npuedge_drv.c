@@ -215,7 +215,7 @@ static int npuedge_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_
 	int cookie, ret;
 
 	ret = -EINVAL;
-	if (args->flags || !args->ops.count)
+	if (args->flags || !args->ops.count || args->in_syncs.count || args->out_syncs.count)
 		goto out;
 	ret = npuedge_array_check(&args->ops, offsetofend(struct drm_npuedge_vm_bind_op, bo_offset),
 				  NPUEDGE_MAX_BIND_OPS);

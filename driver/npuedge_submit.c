@@ -218,7 +218,7 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 	struct npuedge_job *job;
 	int ret;
 
-	if (args->flags || args->pad ||
+	if (args->flags || args->pad || args->bos.count ||
 	    !npuedge_submit_va_ok(args->params_va, sizeof(struct ne1_params)))
 		return -EINVAL;
 	if (args->profile_va &&

@@ -28,7 +28,15 @@ extern "C" {
 #endif
 
 #define DRM_NPUEDGE_VERSION_MAJOR 1
-#define DRM_NPUEDGE_VERSION_MINOR 0
+#define DRM_NPUEDGE_VERSION_MINOR 1
+
+/*
+ * Minor versions:
+ *  1.0 - first
+ *  1.1 - BO_SYNC, BO_MADVISE, BO_SET_LABEL, VM_GET_STATE, PERFMON_*, EVENTS; asynchronous VM_BIND;
+ *        DRM_NPUEDGE_JOB_RERUN, buffers of a job for implicit synchronisation; memory and limit
+ *        queries
+ */
 
 #define DRM_NPUEDGE_DEV_QUERY		0x00
 #define DRM_NPUEDGE_BO_CREATE		0x01
@@ -40,6 +48,14 @@ extern "C" {
 #define DRM_NPUEDGE_QUEUE_DESTROY	0x07
 #define DRM_NPUEDGE_QUEUE_GET_STATE	0x08
 #define DRM_NPUEDGE_SUBMIT		0x09
+#define DRM_NPUEDGE_BO_SYNC		0x0a
+#define DRM_NPUEDGE_BO_MADVISE		0x0b
+#define DRM_NPUEDGE_BO_SET_LABEL	0x0c
+#define DRM_NPUEDGE_VM_GET_STATE	0x0d
+#define DRM_NPUEDGE_PERFMON_CREATE	0x0e
+#define DRM_NPUEDGE_PERFMON_DESTROY	0x0f
+#define DRM_NPUEDGE_PERFMON_READ	0x10
+#define DRM_NPUEDGE_EVENTS		0x11
 
 /**
  * struct drm_npuedge_array - array of extensible structures in user memory
@@ -63,6 +79,10 @@ enum drm_npuedge_query_type {
 	DRM_NPUEDGE_QUERY_FIRMWARE = 1,
 	/** @DRM_NPUEDGE_QUERY_TELEMETRY: struct drm_npuedge_telemetry */
 	DRM_NPUEDGE_QUERY_TELEMETRY = 2,
+	/** @DRM_NPUEDGE_QUERY_MEMORY: struct drm_npuedge_memory_info */
+	DRM_NPUEDGE_QUERY_MEMORY = 3,
+	/** @DRM_NPUEDGE_QUERY_LIMITS: struct drm_npuedge_limits */
+	DRM_NPUEDGE_QUERY_LIMITS = 4,
 };
 
 /**
@@ -150,6 +170,50 @@ struct drm_npuedge_telemetry {
 };
 
 /**
+ * struct drm_npuedge_memory_info - memory of all buffers of the device, of all its users
+ */
+struct drm_npuedge_memory_info {
+	/** @total_bytes: sizes of all buffers, imported ones included */
+	__u64 total_bytes;
+	/** @resident_bytes: of these, in memory now */
+	__u64 resident_bytes;
+	/** @purgeable_bytes: resident, and may be dropped: DRM_NPUEDGE_MADV_DONTNEED */
+	__u64 purgeable_bytes;
+	/** @imported_bytes: belong to other drivers */
+	__u64 imported_bytes;
+	/** @evicted_bytes: swapped out since the driver was loaded */
+	__u64 evicted_bytes;
+	/** @purged_bytes: dropped since the driver was loaded */
+	__u64 purged_bytes;
+	/** @table_bytes: page tables of the device */
+	__u64 table_bytes;
+	/** @buffers: number of buffers */
+	__u64 buffers;
+};
+
+/**
+ * struct drm_npuedge_limits - what one call, or one file, may ask for
+ */
+struct drm_npuedge_limits {
+	/** @jobs_per_submit: jobs of one SUBMIT */
+	__u32 jobs_per_submit;
+	/** @syncs_per_job: in- or out-syncobjs of a job or of a VM_BIND */
+	__u32 syncs_per_job;
+	/** @bos_per_job: entries of @bos of struct drm_npuedge_job */
+	__u32 bos_per_job;
+	/** @ops_per_bind: operations of one VM_BIND */
+	__u32 ops_per_bind;
+	/** @label_bytes: of a buffer's label, its end included */
+	__u32 label_bytes;
+	/** @job_timeout_ms: time after which a job that the device works on is stopped */
+	__u32 job_timeout_ms;
+	/** @perfmons: per open file */
+	__u32 perfmons;
+	/** @events: unread events kept per open file */
+	__u32 events;
+};
+
+/**
  * DRM_NPUEDGE_BO_WC - CPU mappings are write-combined instead of cached (for data the CPU only
  * writes); those of a device that does not see the CPU's caches always are
  */
@@ -189,6 +253,76 @@ struct drm_npuedge_bo_mmap_offset {
 	__u64 offset;
 };
 
+/** DRM_NPUEDGE_SYNC_FOR_CPU - the CPU is going to read what the device has written */
+#define DRM_NPUEDGE_SYNC_FOR_CPU	(1u << 0)
+/** DRM_NPUEDGE_SYNC_FOR_DEVICE - the device is going to read what the CPU has written */
+#define DRM_NPUEDGE_SYNC_FOR_DEVICE	(1u << 1)
+
+/**
+ * struct drm_npuedge_bo_sync - make a range of a buffer visible to the other side
+ *
+ * Does the cache maintenance that a device needs which does not see the CPU's caches, and nothing
+ * on one that does. It does not wait for jobs. Imported buffers: use DMA_BUF_IOCTL_SYNC.
+ *
+ * Errors: -EINVAL (range outside the buffer, no direction), -EOPNOTSUPP (imported buffer).
+ */
+struct drm_npuedge_bo_sync {
+	/** @handle: GEM handle */
+	__u32 handle;
+	/** @flags: DRM_NPUEDGE_SYNC_FOR_*, one or both */
+	__u32 flags;
+	/** @offset: first byte */
+	__u64 offset;
+	/** @size: bytes, > 0 */
+	__u64 size;
+};
+
+/**
+ * enum drm_npuedge_madv - whether the contents of a buffer matter
+ */
+enum drm_npuedge_madv {
+	/** @DRM_NPUEDGE_MADV_WILLNEED: they do (default) */
+	DRM_NPUEDGE_MADV_WILLNEED = 0,
+	/**
+	 * @DRM_NPUEDGE_MADV_DONTNEED: under memory pressure the kernel may drop them. A job that
+	 * uses a dropped buffer faults.
+	 */
+	DRM_NPUEDGE_MADV_DONTNEED = 1,
+};
+
+/**
+ * struct drm_npuedge_bo_madvise - say whether the contents of a buffer matter
+ *
+ * Errors: -EOPNOTSUPP (imported or exported buffer).
+ */
+struct drm_npuedge_bo_madvise {
+	/** @handle: GEM handle */
+	__u32 handle;
+	/** @advice: enum drm_npuedge_madv */
+	__u32 advice;
+	/**
+	 * @retained: out: 1: contents are there; 0: they were dropped. A buffer that was dropped
+	 * stays so: make a new one
+	 */
+	__u32 retained;
+	/** @pad: 0 */
+	__u32 pad;
+};
+
+/**
+ * struct drm_npuedge_bo_set_label - name a buffer, for debugfs and coredumps
+ *
+ * Errors: -E2BIG (label too long), -EINVAL (characters that are not printable).
+ */
+struct drm_npuedge_bo_set_label {
+	/** @handle: GEM handle */
+	__u32 handle;
+	/** @size: bytes at @label without an end mark; 0 takes the label away */
+	__u32 size;
+	/** @label: user pointer to printable ASCII */
+	__u64 label;
+};
+
 /**
  * struct drm_npuedge_vm_create - create an address space
  */
@@ -209,6 +343,37 @@ struct drm_npuedge_vm_destroy {
 	__u32 id;
 	/** @pad: 0 */
 	__u32 pad;
+};
+
+/**
+ * enum drm_npuedge_vm_health - whether an address space can be used
+ */
+enum drm_npuedge_vm_health {
+	/** @DRM_NPUEDGE_VM_USABLE: yes */
+	DRM_NPUEDGE_VM_USABLE = 0,
+	/**
+	 * @DRM_NPUEDGE_VM_UNUSABLE: an asynchronous operation failed, so that nobody knows what is
+	 * mapped. VM_BIND and SUBMIT fail with -EIO; destroy it
+	 */
+	DRM_NPUEDGE_VM_UNUSABLE = 1,
+};
+
+/**
+ * struct drm_npuedge_vm_get_state - read the state of an address space
+ */
+struct drm_npuedge_vm_get_state {
+	/** @id: VM id */
+	__u32 id;
+	/** @state: out: enum drm_npuedge_vm_health */
+	__u32 state;
+	/** @mapped_bytes: out: sum of the mapped ranges */
+	__u64 mapped_bytes;
+	/** @table_bytes: out: memory of its page tables */
+	__u64 table_bytes;
+	/** @mappings: out: number of mapped ranges */
+	__u64 mappings;
+	/** @pte_writes: out: page-table entries written since it was created */
+	__u64 pte_writes;
 };
 
 /**
@@ -249,22 +414,37 @@ struct drm_npuedge_vm_bind_op {
 	__u64 bo_offset;
 };
 
+/** DRM_NPUEDGE_VM_BIND_ASYNC - return at once; @in_syncs and @out_syncs order the operations */
+#define DRM_NPUEDGE_VM_BIND_ASYNC	(1u << 0)
+
 /**
- * struct drm_npuedge_vm_bind - change an address space, synchronously
+ * struct drm_npuedge_vm_bind - change an address space
  *
- * Operations are applied in order and are complete (device caches included) on return. On an error
- * @ops.count holds the number of operations that were applied; these stay.
+ * Synchronously, operations are applied in order and are complete (device caches included) on
+ * return. On an error @ops.count holds the number of operations that were applied; these stay.
  *
- * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO), -EPERM (BO
- * belongs to another VM).
+ * With DRM_NPUEDGE_VM_BIND_ASYNC all is checked and all memory is allocated first: on an error
+ * nothing was queued, @ops.count is 0 and no syncobj was touched. Afterwards the operations run
+ * when @in_syncs have signalled, in the order of the calls for this VM, and @out_syncs signal when
+ * they are complete. Jobs do not wait for them unless they are told to. A synchronous call waits for
+ * those that were queued before. If one fails all the same, its @out_syncs signal with the error and
+ * the VM becomes DRM_NPUEDGE_VM_UNUSABLE.
+ *
+ * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO; syncs without
+ * DRM_NPUEDGE_VM_BIND_ASYNC), -EPERM (BO belongs to another VM), -EIO (VM is unusable), -E2BIG (more
+ * operations or syncs than struct drm_npuedge_limits says).
  */
 struct drm_npuedge_vm_bind {
 	/** @vm_id: VM id */
 	__u32 vm_id;
-	/** @flags: 0 */
+	/** @flags: DRM_NPUEDGE_VM_BIND_* */
 	__u32 flags;
 	/** @ops: in: struct drm_npuedge_vm_bind_op[], at least one; out: see above */
 	struct drm_npuedge_array ops;
+	/** @in_syncs: struct drm_npuedge_sync[] to wait for; may be empty. Since 1.1 */
+	struct drm_npuedge_array in_syncs;
+	/** @out_syncs: struct drm_npuedge_sync[] to signal; may be empty. Since 1.1 */
+	struct drm_npuedge_array out_syncs;
 };
 
 /**
@@ -363,6 +543,10 @@ struct drm_npuedge_queue_get_state {
 	__u64 fault_job;
 	/** @busy_ns: out: device time spent on this queue's jobs */
 	__u64 busy_ns;
+	/** @completed: out: jobs that have ended, whatever their result. Since 1.1 */
+	__u64 completed;
+	/** @preempted: out: how often a job was put aside for another queue's. Since 1.1 */
+	__u64 preempted;
 };
 
 /**
@@ -395,6 +579,30 @@ struct drm_npuedge_stream {
 };
 
 /**
+ * DRM_NPUEDGE_JOB_RERUN - the job may be run a second time from its start, as it reads nothing that it
+ * has overwritten. If another queue has the device reset in the middle of it, it is run again instead
+ * of being cancelled. Since 1.1
+ */
+#define DRM_NPUEDGE_JOB_RERUN		(1u << 0)
+
+/** DRM_NPUEDGE_BO_WRITE - the job writes the buffer */
+#define DRM_NPUEDGE_BO_WRITE		(1u << 0)
+
+/**
+ * struct drm_npuedge_bo_use - buffer of a job that others synchronise with implicitly
+ *
+ * The job waits for the writers of the buffer (all users, if it writes itself), and who uses the
+ * buffer later waits for the job: cameras, displays, other drivers, and DMA_BUF_IOCTL_SYNC or poll()
+ * of the dma-buf. Buffers that are not listed are ordered by syncobjs alone.
+ */
+struct drm_npuedge_bo_use {
+	/** @handle: GEM handle; the VM maps it, or not */
+	__u32 handle;
+	/** @flags: DRM_NPUEDGE_BO_WRITE or 0 */
+	__u32 flags;
+};
+
+/**
  * struct drm_npuedge_job - one job
  */
 struct drm_npuedge_job {
@@ -408,10 +616,12 @@ struct drm_npuedge_job {
 	struct drm_npuedge_array in_syncs;
 	/** @out_syncs: struct drm_npuedge_sync[] to signal at the end; may be empty */
 	struct drm_npuedge_array out_syncs;
-	/** @flags: 0 */
+	/** @flags: DRM_NPUEDGE_JOB_* */
 	__u32 flags;
 	/** @pad: 0 */
 	__u32 pad;
+	/** @bos: struct drm_npuedge_bo_use[], usually empty. Since 1.1 */
+	struct drm_npuedge_array bos;
 };
 
 /**
@@ -435,6 +645,153 @@ struct drm_npuedge_submit {
 	struct drm_npuedge_array jobs;
 };
 
+/**
+ * enum drm_npuedge_counter - what a performance monitor counts
+ */
+enum drm_npuedge_counter {
+	/** @DRM_NPUEDGE_COUNTER_CYCLES: engine clock, while a core runs */
+	DRM_NPUEDGE_COUNTER_CYCLES = 0,
+	/** @DRM_NPUEDGE_COUNTER_LD_BUSY: cycles in which the load engine moved data */
+	DRM_NPUEDGE_COUNTER_LD_BUSY = 1,
+	/** @DRM_NPUEDGE_COUNTER_ST_BUSY: same of the store engine */
+	DRM_NPUEDGE_COUNTER_ST_BUSY = 2,
+	/** @DRM_NPUEDGE_COUNTER_MX_BUSY: same of the matrix engine */
+	DRM_NPUEDGE_COUNTER_MX_BUSY = 3,
+	/** @DRM_NPUEDGE_COUNTER_VX_BUSY: same of the vector engine */
+	DRM_NPUEDGE_COUNTER_VX_BUSY = 4,
+	/** @DRM_NPUEDGE_COUNTER_DRAM_READ: bytes */
+	DRM_NPUEDGE_COUNTER_DRAM_READ = 5,
+	/** @DRM_NPUEDGE_COUNTER_DRAM_WRITE: bytes */
+	DRM_NPUEDGE_COUNTER_DRAM_WRITE = 6,
+	/** @DRM_NPUEDGE_COUNTER_MACS: multiply-accumulates */
+	DRM_NPUEDGE_COUNTER_MACS = 7,
+	/** @DRM_NPUEDGE_COUNTER_COMMANDS: commands executed */
+	DRM_NPUEDGE_COUNTER_COMMANDS = 8,
+	/** @DRM_NPUEDGE_COUNTER_SKIPPED: commands skipped */
+	DRM_NPUEDGE_COUNTER_SKIPPED = 9,
+	/** @DRM_NPUEDGE_COUNTER_TLB_MISSES: page-table walks */
+	DRM_NPUEDGE_COUNTER_TLB_MISSES = 10,
+	/** @DRM_NPUEDGE_COUNTER_ENERGY: nanojoules */
+	DRM_NPUEDGE_COUNTER_ENERGY = 11,
+};
+
+/**
+ * struct drm_npuedge_perfmon_create - count what a queue, or the device, does
+ *
+ * Counting starts at 0. A monitor of the whole device shows what other users do, and needs
+ * CAP_PERFMON.
+ *
+ * Errors: -EACCES (no CAP_PERFMON), -ENOSPC (limit of monitors reached), -EOPNOTSUPP (firmware does
+ * not count).
+ */
+struct drm_npuedge_perfmon_create {
+	/** @queue_id: queue, or 0: all queues of the device */
+	__u32 queue_id;
+	/** @flags: 0 */
+	__u32 flags;
+	/** @id: out: id of the monitor, > 0 */
+	__u32 id;
+	/** @pad: 0 */
+	__u32 pad;
+};
+
+/**
+ * struct drm_npuedge_perfmon_destroy - end a monitor
+ */
+struct drm_npuedge_perfmon_destroy {
+	/** @id: id of the monitor */
+	__u32 id;
+	/** @pad: 0 */
+	__u32 pad;
+};
+
+/** DRM_NPUEDGE_PERFMON_RESET - start again at 0 after reading */
+#define DRM_NPUEDGE_PERFMON_RESET	(1u << 0)
+
+/**
+ * struct drm_npuedge_perfmon_value - one counter
+ */
+struct drm_npuedge_perfmon_value {
+	/** @counter: in: enum drm_npuedge_counter */
+	__u32 counter;
+	/** @pad: 0 */
+	__u32 pad;
+	/** @value: out: its value */
+	__u64 value;
+};
+
+/**
+ * struct drm_npuedge_perfmon_read - read counters of a monitor
+ *
+ * Values are those of jobs that have ended or were put aside; all are read at one instant. A monitor
+ * outlives its queue with the last values.
+ */
+struct drm_npuedge_perfmon_read {
+	/** @id: id of the monitor */
+	__u32 id;
+	/** @flags: DRM_NPUEDGE_PERFMON_* */
+	__u32 flags;
+	/** @values: in and out: struct drm_npuedge_perfmon_value[], at least one */
+	struct drm_npuedge_array values;
+};
+
+/**
+ * enum drm_npuedge_event_type - what happened, @type of struct drm_event
+ *
+ * Numbers below 0x80000000 belong to DRM.
+ */
+enum drm_npuedge_event_type {
+	/** @DRM_NPUEDGE_EVENT_RESET: the device was reset; @value: resets so far */
+	DRM_NPUEDGE_EVENT_RESET = 0x80000000,
+	/**
+	 * @DRM_NPUEDGE_EVENT_QUEUE_LOST: a queue of this file became guilty or innocent, or was
+	 * lost; @object: queue id, @value: enum drm_npuedge_queue_state
+	 */
+	DRM_NPUEDGE_EVENT_QUEUE_LOST = 0x80000001,
+	/**
+	 * @DRM_NPUEDGE_EVENT_MEMORY_PRESSURE: buffers of the device were swapped out or dropped;
+	 * @value: bytes
+	 */
+	DRM_NPUEDGE_EVENT_MEMORY_PRESSURE = 0x80000002,
+};
+
+/**
+ * struct drm_npuedge_event - what read() of the file returns
+ *
+ * One read() gives whole events only. poll() reports POLLIN while there are some.
+ */
+struct drm_npuedge_event {
+	/** @type: enum drm_npuedge_event_type */
+	__u32 type;
+	/** @length: bytes of the event; later versions may be longer */
+	__u32 length;
+	/** @time_ns: CLOCK_MONOTONIC */
+	__u64 time_ns;
+	/** @object: see the type */
+	__u32 object;
+	/**
+	 * @dropped: events that were lost before this one, because nobody read them in time
+	 */
+	__u32 dropped;
+	/** @value: see the type */
+	__u64 value;
+};
+
+/** DRM_NPUEDGE_EVENTS_MASK() - bit of an event type in struct drm_npuedge_events */
+#define DRM_NPUEDGE_EVENTS_MASK(type)	(1u << ((type) & 31))
+
+/**
+ * struct drm_npuedge_events - choose the events that this file receives
+ *
+ * Initially none. Events that were received stay readable.
+ */
+struct drm_npuedge_events {
+	/** @mask: DRM_NPUEDGE_EVENTS_MASK() of each type wanted */
+	__u32 mask;
+	/** @pad: 0 */
+	__u32 pad;
+};
+
 #define DRM_IOCTL_NPUEDGE_DEV_QUERY \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_DEV_QUERY, struct drm_npuedge_dev_query)
 #define DRM_IOCTL_NPUEDGE_BO_CREATE \
@@ -455,6 +812,22 @@ struct drm_npuedge_submit {
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_QUEUE_GET_STATE, struct drm_npuedge_queue_get_state)
 #define DRM_IOCTL_NPUEDGE_SUBMIT \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_SUBMIT, struct drm_npuedge_submit)
+#define DRM_IOCTL_NPUEDGE_BO_SYNC \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_BO_SYNC, struct drm_npuedge_bo_sync)
+#define DRM_IOCTL_NPUEDGE_BO_MADVISE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_BO_MADVISE, struct drm_npuedge_bo_madvise)
+#define DRM_IOCTL_NPUEDGE_BO_SET_LABEL \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_BO_SET_LABEL, struct drm_npuedge_bo_set_label)
+#define DRM_IOCTL_NPUEDGE_VM_GET_STATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_VM_GET_STATE, struct drm_npuedge_vm_get_state)
+#define DRM_IOCTL_NPUEDGE_PERFMON_CREATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_PERFMON_CREATE, struct drm_npuedge_perfmon_create)
+#define DRM_IOCTL_NPUEDGE_PERFMON_DESTROY \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_PERFMON_DESTROY, struct drm_npuedge_perfmon_destroy)
+#define DRM_IOCTL_NPUEDGE_PERFMON_READ \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_PERFMON_READ, struct drm_npuedge_perfmon_read)
+#define DRM_IOCTL_NPUEDGE_EVENTS \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPUEDGE_EVENTS, struct drm_npuedge_events)
 
 #if defined(__cplusplus)
 }
