@@ -86,6 +86,7 @@ install: lib tools firmware ## install below DESTDIR (PREFIX=/usr/local); the mo
 	install -m 755 $(tool-programs) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(pages) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(O)/firmware/npuedge-ne1.fw $(DESTDIR)/lib/firmware/npuedge/
+	install -D -m 644 driver/60-npuedge.rules $(DESTDIR)/lib/udev/rules.d/60-npuedge.rules
 	$(if $(wildcard $(KDIR)/Makefile),$(MAKE) modules_install INSTALL_MOD_PATH=$(DESTDIR),\
 		@echo 'npuedge.ko not installed: no kernel build directory at KDIR=$(KDIR)')
 

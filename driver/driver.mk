@@ -11,11 +11,13 @@ driver-src	:= Kbuild $(wildcard driver/*.[ch] driver/hw/*.h driver/kunit/*.[ch] 
 CHECKPATCH	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/checkpatch.pl \
 		   $(HOME)/.cache/npuedge/linux/scripts/checkpatch.pl $(KDIR)/scripts/checkpatch.pl) \
 		   checkpatch.pl)
+KERNEL_DOC	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/kernel-doc \
+		   $(HOME)/.cache/npuedge/linux/scripts/kernel-doc $(KDIR)/scripts/kernel-doc) kernel-doc)
 # The kernel's make has its own idea of O.
 kbuild		= MAKEFLAGS='$(filter-out O=% KDIR=%,$(MAKEFLAGS))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
 		  $(if $(ARCH),ARCH=$(ARCH)) $(if $(CROSS_COMPILE),CROSS_COMPILE=$(CROSS_COMPILE))
 
-.PHONY: modules modules_install checkpatch sparse coccicheck driver-sources
+.PHONY: modules modules_install modules_sign install-dkms docs checkpatch sparse coccicheck driver-sources
 
 # Kbuild writes beside the sources, so it gets a copy; unchanged files keep their age.
 driver-sources:
@@ -24,6 +26,25 @@ driver-sources:
 
 modules: driver-sources ## npuedge.ko for the kernel of KDIR (default: the running one)
 	+$(Q)$(kbuild) W=1 modules
+
+# For machines that load signed modules only: the kernel's own tool, with a key that the machine trusts.
+SIGN_HASH	?= sha256
+modules_sign: modules ## sign npuedge.ko: SIGN_KEY= private key (PEM), SIGN_CERT= its certificate
+	$(if $(and $(wildcard $(SIGN_KEY)),$(wildcard $(SIGN_CERT))),,\
+		$(error modules_sign: SIGN_KEY=$(SIGN_KEY) and SIGN_CERT=$(SIGN_CERT) have to name files))
+	$(Q)$(KDIR)/scripts/sign-file $(SIGN_HASH) $(SIGN_KEY) $(SIGN_CERT) $(KMOD)/driver/npuedge.ko
+	$(say) SIGN $(KMOD)/driver/npuedge.ko
+
+# DKMS builds from a copy of its own, for every kernel that the machine gets.
+dkms-tree = $(DESTDIR)/usr/src/npuedge-$(VERSION)
+install-dkms: ## install the driver's sources for DKMS; then: dkms install npuedge/VERSION
+	install -d $(dkms-tree)
+	tar -cf - $(filter-out driver/kunit/%,$(driver-src)) | tar -xf - -C $(dkms-tree)
+	sed 's/@VERSION@/$(VERSION)/' driver/dkms.conf.in > $(dkms-tree)/dkms.conf
+
+docs: ## the driver's pages, with what the sources say: $(O)/docs (KERNEL_DOC= the kernel's kernel-doc)
+	$(Q)driver/Documentation/build.py $(KERNEL_DOC) $(O)/docs
+	$(say) DOC $(O)/docs
 
 modules_install: modules ## install npuedge.ko (INSTALL_MOD_PATH= a root)
 	+$(Q)$(kbuild) modules_install
