@@ -235,7 +235,9 @@ NE1_ASSERT(sizeof(struct ne1_cmd_vx) == NE1_CMD_SIZE);
 NE1_ASSERT(sizeof(struct ne1_cmd_softmax) == NE1_CMD_SIZE);
 NE1_ASSERT(sizeof(union ne1_cmd) == NE1_CMD_SIZE);
 
-/* Written to profile_va at the end of a job, per core. */
+/* Written to profile_va at the end of a job and, since 1.1, where it yields; per core.  What a core reads to go
+ * on with a job that was put aside (parameters and this profile) counts, writing this profile does not.
+ */
 struct ne1_profile {
 	__u64 start_ns, end_ns;		/* device time */
 	__u64 cycles;			/* engine clock */

@@ -277,10 +277,83 @@ def yields(runner):
         s.dma(s.ST, 0, 64, base=1),
         s.plain(s.YIELD),
     ]
-    for take, n in ((False, 0), (True, 3)):
+    for take, n in ((s.RUN_THROUGH, 0), (s.RESUME, 3)):
         out = s.Region(B, bytes(64))
         ans = done(runner.run(cmds, [s.Region(A, src, True), out], (A, B), take_yields=take))
         equal((ans.yields, out.data, ans.profile.commands), (n, src, 6), "yields")
+
+
+def stages(n):
+    """@n stages that end in a YIELD: what A holds goes through the engines to B, part of it skipped."""
+    cmds = []
+    for i in range(n):
+        cmds += [
+            s.dma(s.LD, 0, 4096, 4, offset=16384 * i, signal=(0,)),
+            s.skip(3, i % 2, 1),  # value[3] is 0: every one is skipped
+            s.dma(s.LD, 0, 4096, offset=0),
+            s.vx(s.SILU, (0, 0, 0), (0, 0, 0), 4096, wait=(0,), signal=(1,)),
+            s.mm(0, 256, 16384, 256, 32768, 256, 16, 64, 64, (0, 0, 0), wait=(1,), signal=(2,)),
+            s.dma(s.ST, 32768, 4096, base=1, offset=4096 * i, wait=(2,)),
+            s.dma(s.ST, 0, 4096, base=1, offset=4096 * (n + i)),
+            s.plain(s.YIELD),
+        ]
+    return cmds
+
+
+@case
+def put_aside(runner):
+    """A job that loses the core, SRAM and semaphores at every YIELD ends as one that never did."""
+    n = 9
+    src = struct.pack("<%df" % (4096 * n), *(i % 977 / 64 - 5 for i in range(4096 * n)))
+    runs = []
+    for take in (s.RUN_THROUGH, s.PUT_ASIDE):
+        out = s.Region(B, bytes(8192 * n))
+        ans = runner.run(
+            stages(n), [s.Region(A, src, True), out], (A, B), take_yields=take, profile=True
+        )
+        runs.append((done(ans), out.data))
+    (straight, want), (parts, got) = runs
+    equal((straight.yields, parts.yields), (0, n), "yields")
+    expect(got == want and any(got), "the results differ")
+    equal((parts.progress, parts.resumed_at), (1, 8 * n), "of the last start: only END")
+    equal(straight.progress, straight.profile.commands, "progress")
+    a, b = straight.stored_profile, parts.stored_profile
+    for name in ("macs", "commands", "skipped", "dram_wr_bytes"):
+        equal(getattr(b, name), getattr(a, name), name)
+    equal(b.skipped, n, "skipped")
+    # Each time it goes on it reads its parameters and its profile again, and nothing else.
+    equal(b.dram_rd_bytes, a.dram_rd_bytes + n * (256 + 128), "bytes read")
+    for name in ("ld_busy", "st_busy", "mx_busy", "vx_busy"):
+        short = getattr(a, name) - getattr(b, name)
+        expect(0 <= short <= n, "%s: %d cycles lost in %d parts", name, short, n + 1)
+    expect(b.cycles > a.cycles and b.energy_nj > a.energy_nj - n, "going on is not free")
+    expect(b.start_ns < b.end_ns - b.cycles, "start_ns is not the first start")
+    # The registers of all starts together say the same as the profile, and count its writes too.
+    for name in s.COUNTERS[:10]:
+        equal(parts.count[name], getattr(b, name) + (name == "dram_wr_bytes") * 128 * (n + 1), name)
+        equal(straight.count[name], getattr(a, name) + (name == "dram_wr_bytes") * 128, name)
+    expect(0 < parts.count["energy_nj"] - b.energy_nj < 20 * (n + 1), "energy of the profiles")
+
+
+@case
+def continued_elsewhere(runner):
+    """Without a profile going on works too; a position outside the stream is a STREAM fault."""
+    src = noise(16384)
+    cmds = [s.plain(s.YIELD)] + stages(1)
+    out = s.Region(B, bytes(8192))
+    ans = done(
+        runner.run(cmds, [s.Region(A, src, True), out], (A, B), take_yields=s.PUT_ASIDE)
+    )
+    equal((ans.yields, ans.count["commands"], ans.resumed_at), (2, 10 - 1, 9), "yields")
+    ans = runner.run([s.plain(s.YIELD)], (), (), take_yields=s.PUT_ASIDE, end=False)
+    faulted(ans, "STREAM", "FE", 1, "nothing after the last YIELD")
+
+
+@case
+def profile_of_a_yield(runner):
+    """A YIELD that cannot write the profile faults, and so does going on without one to read."""
+    ans = runner.run([s.plain(s.YIELD)], take_yields=s.PUT_ASIDE, profile_va=0x7000000000)
+    faulted(ans, "MMU", "FE", 0, "profile not mapped")
 
 
 @case

@@ -18,6 +18,8 @@
 #define REGIONS_MAX	64
 #define CORES_MAX	32
 
+enum { RUN_THROUGH, RESUME, PUT_ASIDE };	/* what `yield` asks for */
+
 struct request {
 	char chip[16];
 	uint32_t simd, threads, hazards, scrub, yield, asid;
@@ -36,6 +38,8 @@ struct answer {
 	uint32_t yields, bracket_errors;
 	struct ne1_profile profile;
 	uint64_t dram_rd, dram_wr;	/* of the device, during this request */
+	uint64_t count[NE1_COUNTERS];	/* sums over the starts; of the last one with RESUME */
+	uint32_t progress, resumed_at;	/* of the last start, its `pos` */
 };
 
 struct region {
@@ -182,6 +186,23 @@ static void read_regions(unsigned int n)
 	}
 }
 
+/* Goes on after everything that a job put aside may lose is lost. */
+static void put_aside(struct sim_core *core, struct sim_job *job, struct sim_result *result)
+{
+	sim_core_scrub(core);
+	job->continued = true;
+	job->pos = result->pos;
+	sim_core_run(core, job, result);
+}
+
+static void add_counters(struct answer *ans, const struct sim_result *result, bool anew)
+{
+	unsigned int i;
+
+	for (i = 0; i < NE1_COUNTERS; i++)
+		ans->count[i] = result->count[i] + (anew ? ans->count[i] : 0);
+}
+
 static void serve(const struct request *req)
 {
 	struct unit *u = get_unit(req);
@@ -197,10 +218,18 @@ static void serve(const struct request *req)
 	if (req->scrub)
 		sim_core_scrub(u->core);
 	sim_core_check_hazards(u->core, req->hazards);
-	sim_core_set_yield(u->core, req->yield);
+	sim_core_set_yield(u->core, req->yield != RUN_THROUGH);
 	sim_core_run(u->core, &job, &result);
-	for (; result.state == NE1_CORE_YIELDED; ans.yields++)
-		sim_core_resume(u->core, &result);
+	add_counters(&ans, &result, req->yield != RESUME);
+	for (; result.state == NE1_CORE_YIELDED; ans.yields++) {
+		if (req->yield == RESUME)
+			sim_core_resume(u->core, &result);
+		else
+			put_aside(u->core, &job, &result);
+		add_counters(&ans, &result, req->yield != RESUME);
+	}
+	ans.progress = sim_core_progress(u->core);
+	ans.resumed_at = job.pos;
 	ans.state = result.state;
 	ans.fault = result.fault;
 	ans.fault_cmd = result.fault_cmd;

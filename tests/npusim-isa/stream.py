@@ -23,7 +23,13 @@ FAULTS = (
     "STREAM",
     "STOPPED",
     "FORMAT",
+    "ECC",
 )
+COUNTERS = (
+    "cycles ld_busy st_busy mx_busy vx_busy dram_rd_bytes dram_wr_bytes macs commands skipped "
+    "tlb_misses energy_nj"
+).split()
+RUN_THROUGH, RESUME, PUT_ASIDE = range(3)
 UNITS = ("MCU", "FE", "LD", "ST", "MX", "VX")
 DONE, FAULT = 2, 3
 
@@ -160,6 +166,8 @@ class Answer:
         self.unit = UNITS[self.fault_info >> 12 & 0xF]
         self.profile = Profile(raw[32:160])
         self.dram_rd, self.dram_wr = struct.unpack_from("<QQ", raw, 160)
+        self.count = dict(zip(COUNTERS, struct.unpack_from("<12Q", raw, 176)))
+        self.progress, self.resumed_at = struct.unpack_from("<II", raw, 272)
 
 
 class Profile:
@@ -184,7 +192,7 @@ class Region:
 
 class Runner:
     STREAM, PARAM, PROFILE = 0x10000000, 0x20000000, 0x30000000
-    ANSWER_BYTES = 176
+    ANSWER_BYTES = 280
 
     def __init__(self, path):
         self.proc = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -204,7 +212,7 @@ class Runner:
         threads=1,
         hazards=False,
         scrub=True,
-        take_yields=False,
+        take_yields=RUN_THROUGH,
         asid=1,
         profile=False,
         stream_size=None,

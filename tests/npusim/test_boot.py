@@ -146,6 +146,15 @@ def test_rollback():
     ], "--min-security-version", "5")
 
 
+def test_fused_minimum():
+    """the host can read the fused minimum, before and after a boot"""
+    for options, minimum in (((), 0), (("--min-security-version", "7"), 7)):
+        with serving(*options) as server, Client(server.path) as client:
+            assert client.reg(C.NE1_REG_SECURITY_MIN) == minimum
+            client.set_reg(C.NE1_REG_SECURITY_MIN, 1)
+            assert client.reg(C.NE1_REG_SECURITY_MIN) == minimum
+
+
 def test_failed_needs_reset():
     """after FAILED only a reset makes START work again"""
     expect([("bad", bytes(512), FAILED, C.NE1_BOOT_ERR_MAGIC)])

@@ -387,6 +387,70 @@ def test_core_yield():
                                                                     C.NE1_FAULT_STOPPED)
 
 
+YIELD = header(C.NE1_OP_YIELD) + bytes(56)
+
+
+def count(job, counter):
+    return job.probe.load64(C.NE1_MC_CORE0 + 0x80 + 8 * counter)
+
+
+def test_core_continue():
+    """a yielded job makes room for another and goes on from POS, its profile describes the whole"""
+    with probing() as probe:
+        profile = CoreJob.VA_DATA + 0x8000
+        job = CoreJob(probe, [LOAD, dma(C.NE1_OP_ST, 0, 0x1000, 0, 256, wait=0), YIELD,
+                              LOAD, dma(C.NE1_OP_ST, 0, 0x2000, 0, 256, wait=0), YIELD, END])
+        probe.put(job.DATA, bytes(range(256)))
+        probe.store64(C.NE1_MC_CORE0 + C.NE1_MC_CORE_PROFILE_LO, profile)
+        probe.store(C.NE1_MC_CORE0 + C.NE1_MC_CORE_YIELD_REQ, 1)
+        assert job.run()[0] == C.NE1_CORE_YIELDED
+        assert job.reg(C.NE1_MC_CORE_POS) == 3 and job.reg(C.NE1_MC_CORE_PROGRESS) == 3
+        first = probe.get(job.DATA + 0x8000, "<13Q")
+        assert first[10] == count(job, C.NE1_COUNT_COMMANDS) == 3
+        assert count(job, C.NE1_COUNT_TLB_MISSES) >= 3
+        start = probe.load64(C.NE1_MC_CORE0 + C.NE1_MC_CORE_START_LO)
+        assert first[0] == start
+
+        job.control(C.NE1_CORE_SCRUB)
+        probe.store(C.NE1_MC_CORE0 + C.NE1_MC_CORE_STREAM_SIZE, 64)	# LOAD alone: runs off its end
+        assert job.run() == (C.NE1_CORE_FAULT, C.NE1_FAULT_STREAM)
+        assert job.reg(C.NE1_MC_CORE_POS) == 3
+
+        probe.store(C.NE1_MC_CORE0 + C.NE1_MC_CORE_STREAM_SIZE, 7 * 64)
+        job.control(C.NE1_CORE_SCRUB)
+        for pos, commands in ((6, 3), (None, 1)):
+            job.control(C.NE1_CORE_START | C.NE1_CORE_CONTINUE)
+            wait_until(lambda: job.state() != C.NE1_CORE_RUNNING)
+            assert job.state() == (C.NE1_CORE_YIELDED if pos else C.NE1_CORE_DONE)
+            assert count(job, C.NE1_COUNT_COMMANDS) == commands
+            assert job.reg(C.NE1_MC_CORE_POS) == (pos or 6)
+        assert probe.memory.map[job.DATA + 0x2000:job.DATA + 0x2100] == bytes(range(256))
+        whole = probe.get(job.DATA + 0x8000, "<13Q")
+        assert whole[0] == start < probe.load64(C.NE1_MC_CORE0 + C.NE1_MC_CORE_START_LO)
+        assert whole[10] == 7 and whole[8] == 512
+
+        probe.store(C.NE1_MC_CORE0 + C.NE1_MC_CORE_POS, 7)
+        job.control(C.NE1_CORE_START | C.NE1_CORE_CONTINUE)
+        wait_until(lambda: job.state() != C.NE1_CORE_RUNNING)
+        assert (job.state(), job.reg(C.NE1_MC_CORE_FAULT_CODE)) == (C.NE1_CORE_FAULT,
+                                                                    C.NE1_FAULT_STREAM)
+        assert job.run()[0] == C.NE1_CORE_YIELDED	# START alone begins at 0
+        assert job.reg(C.NE1_MC_CORE_POS) == 3
+
+
+def test_core_progress():
+    """PROGRESS moves while commands start and stands still afterwards"""
+    with probing() as probe:
+        job = CoreJob(probe, MANY + [END])
+        job.control(C.NE1_CORE_START)
+        seen = job.reg(C.NE1_MC_CORE_PROGRESS)
+        wait_until(lambda: job.reg(C.NE1_MC_CORE_PROGRESS) > seen + 10)
+        job.control(C.NE1_CORE_STOP)
+        wait_until(lambda: job.state() != C.NE1_CORE_RUNNING, 5)
+        seen = job.reg(C.NE1_MC_CORE_PROGRESS)
+        assert seen == job.reg(C.NE1_MC_CORE_PROGRESS) == count(job, C.NE1_COUNT_COMMANDS)
+
+
 def test_socket_never_waits():
     """registers answer promptly while a job computes, and an unmap waits for one command only"""
     with probing() as probe:

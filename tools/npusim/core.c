@@ -57,6 +57,7 @@ struct sim_core {
 	bool check_hazards, checking;	/* from the next job on; in this job */
 	struct sim_race race;
 	atomic_bool yield;
+	atomic_uint progress;
 
 	struct sim_job job;
 	struct sim_run run;
@@ -68,7 +69,8 @@ struct sim_core {
 	double energy_pj;		/* likewise */
 	uint64_t order;			/* starts so far */
 	struct sim_work work;		/* not yet reported to the soc */
-	struct ne1_profile prof;
+	struct ne1_profile base, prof;	/* from before this job was put aside, since its start */
+	uint64_t misses;		/* of ctx.mem before the start */
 	struct failure fail;
 
 	/* front end */
@@ -122,6 +124,12 @@ static void advance(struct sim_core *core, uint64_t now_ps)
 	core->now_ps = now_ps;
 	if (now_ps - core->reported_ps >= REPORT_PS)
 		report_time(core);
+}
+
+static void count_command(struct sim_core *core)
+{
+	core->prof.commands++;
+	atomic_store_explicit(&core->progress, (uint32_t)core->prof.commands, memory_order_relaxed);
 }
 
 /* --- faults ---------------------------------------------------------------------------- */
@@ -326,7 +334,7 @@ static bool try_start(struct sim_core *core, unsigned int e)
 	eng->count--;
 	eng->running = true;
 	eng->start_ps = core->now_ps;
-	core->prof.commands++;
+	count_command(core);
 	account(core, &eng->plan.work);
 	if (e == LD || e == ST)
 		start_dram(core, e);
@@ -410,17 +418,40 @@ static void fill_profile(struct sim_core *core)
 	p->freq_khz = core->run.freq_khz;
 }
 
-static bool control_end(struct sim_core *core)
+/* The profile of the whole job: what was in memory when it went on, and what came since. */
+static void join_profile(const struct sim_core *core, struct ne1_profile *p)
+{
+	const struct ne1_profile *base = &core->base;
+
+	*p = core->prof;
+	if (!core->job.continued)
+		return;
+	p->start_ns = base->start_ns;
+	p->cycles += base->cycles;
+	p->ld_busy += base->ld_busy;
+	p->st_busy += base->st_busy;
+	p->mx_busy += base->mx_busy;
+	p->vx_busy += base->vx_busy;
+	p->dram_rd_bytes += base->dram_rd_bytes;
+	p->dram_wr_bytes += base->dram_wr_bytes;
+	p->macs += base->macs;
+	p->commands += base->commands;
+	p->skipped += base->skipped;
+	p->energy_nj += base->energy_nj;
+}
+
+/* END, or a YIELD that stops: the job leaves the core in @state with its profile in memory. */
+static bool control_leave(struct sim_core *core, unsigned int state)
 {
 	struct ne1_profile copy;
 
 	fill_profile(core);
-	copy = core->prof;
-	copy.commands++;	/* this END */
+	join_profile(core, &copy);
+	copy.commands++;	/* this one */
 	if (core->job.profile_va &&
 	    !fe_copy(core, core->job.profile_va, &copy, sizeof(copy), true))
 		return false;
-	core->state = NE1_CORE_DONE;
+	core->state = state;
 	return true;
 }
 
@@ -474,9 +505,9 @@ static bool control(struct sim_core *core)
 		return false;
 	}
 	if (cmd->hdr.opcode == NE1_OP_END)
-		return control_end(core);
+		return control_leave(core, NE1_CORE_DONE);
 	if (cmd->hdr.opcode == NE1_OP_YIELD && atomic_load(&core->yield))
-		core->state = NE1_CORE_YIELDED;
+		return control_leave(core, NE1_CORE_YIELDED);
 	return true;
 }
 
@@ -508,7 +539,7 @@ static bool try_control(struct sim_core *core)
 		return true;
 	core->order++;
 	race_waits(core, &core->cmd.hdr, SIM_RACE_FE);
-	core->prof.commands++;
+	count_command(core);
 	take_waits(core, &core->cmd.hdr);
 	signal_end(core, &core->cmd.hdr, NE1_UNIT_FE, index, order);
 	return true;
@@ -628,6 +659,24 @@ static void run_events(struct sim_core *core)
 
 /* --- jobs ------------------------------------------------------------------------------ */
 
+static void fill_counters(const struct sim_core *core, uint64_t *count)
+{
+	const struct ne1_profile *p = &core->prof;
+
+	count[NE1_COUNT_CYCLES] = p->cycles;
+	count[NE1_COUNT_LD_BUSY] = p->ld_busy;
+	count[NE1_COUNT_ST_BUSY] = p->st_busy;
+	count[NE1_COUNT_MX_BUSY] = p->mx_busy;
+	count[NE1_COUNT_VX_BUSY] = p->vx_busy;
+	count[NE1_COUNT_DRAM_RD] = p->dram_rd_bytes;
+	count[NE1_COUNT_DRAM_WR] = p->dram_wr_bytes;
+	count[NE1_COUNT_MACS] = p->macs;
+	count[NE1_COUNT_COMMANDS] = p->commands;
+	count[NE1_COUNT_SKIPPED] = p->skipped;
+	count[NE1_COUNT_TLB_MISSES] = core->ctx.mem->misses - core->misses;
+	count[NE1_COUNT_ENERGY_NJ] = p->energy_nj;
+}
+
 static void fill_result(struct sim_core *core, struct sim_result *result)
 {
 	const struct failure *f = &core->fail;
@@ -646,7 +695,9 @@ static void fill_result(struct sim_core *core, struct sim_result *result)
 					      (f->fault.write ? NE1_MMU_FAULT_WRITE : 0);
 		}
 	}
+	result->pos = core->pc;
 	result->profile = core->prof;
+	fill_counters(core, result->count);
 }
 
 /* A stretch of running, from start or resume to end, fault or yield. */
@@ -674,12 +725,27 @@ static void begin_stretch(struct sim_core *core)
 	core->fe_ready_ps = 1000ull * core->ctx.chip->dram.read_ns;
 }
 
+/* What a start reads before the first command. */
+static void fetch_state(struct sim_core *core)
+{
+	const struct sim_job *job = &core->job;
+
+	if (!fe_copy(core, job->param_va, &core->ctx.params, sizeof(core->ctx.params), false))
+		return;
+	if (!job->continued)
+		return;
+	core->base.start_ns = core->prof.start_ns;
+	if (job->profile_va)
+		fe_copy(core, job->profile_va, &core->base, sizeof(core->base), false);
+}
+
 void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_result *result)
 {
 	core->job = *job;
 	core->ctx.asid = job->asid;
 	core->n_cmds = job->stream_size / NE1_CMD_SIZE;
-	core->pc = 0;
+	core->pc = job->continued ? job->pos : 0;
+	core->misses = core->ctx.mem->misses;
 	core->fetched = false;
 	core->order = 0;
 	core->ran_ps = 0;
@@ -687,14 +753,16 @@ void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_r
 	memset(core->eng, 0, sizeof(core->eng));
 	memset(core->sem, 0, sizeof(core->sem));
 	memset(&core->work, 0, sizeof(core->work));
+	memset(&core->base, 0, sizeof(core->base));
 	memset(&core->prof, 0, sizeof(core->prof));
+	atomic_store(&core->progress, 0);
 	memset(&core->fail, 0, sizeof(core->fail));
 	core->checking = core->check_hazards;
 	if (core->checking)
 		sim_race_reset(&core->race);
 	begin_stretch(core);
 	core->prof.start_ns = core->run.start_ns;
-	fe_copy(core, job->param_va, &core->ctx.params, sizeof(core->ctx.params), false);
+	fetch_state(core);
 	run_stretch(core, result);
 }
 
@@ -712,6 +780,11 @@ void sim_core_stop(struct sim_core *core)
 void sim_core_clear_stop(struct sim_core *core)
 {
 	atomic_store(&core->ctx.stop, false);
+}
+
+uint32_t sim_core_progress(struct sim_core *core)
+{
+	return atomic_load_explicit(&core->progress, memory_order_relaxed);
 }
 
 void sim_core_set_yield(struct sim_core *core, bool on)

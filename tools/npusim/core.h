@@ -20,6 +20,8 @@ struct sim_job {
 	uint32_t stream_size;
 	uint64_t param_va;
 	uint64_t profile_va;	/* 0: none */
+	bool continued;		/* it yielded earlier: begin at `pos`, add to the profile in memory */
+	uint32_t pos;
 };
 
 struct sim_result {
@@ -28,7 +30,12 @@ struct sim_result {
 	uint32_t fault_cmd;
 	uint64_t fault_va;
 	uint32_t fault_info;	/* as NE1_REG_MMU_FAULT without VALID for MMU faults; unit << 12 otherwise */
-	struct ne1_profile profile; /* also filled when profile_va is 0 or the job failed */
+	uint32_t pos;		/* YIELDED: the command after the YIELD */
+	/* Since sim_core_run(), so without what was done before a job was put aside; also filled when
+	 * profile_va is 0 or the job failed.
+	 */
+	struct ne1_profile profile;
+	uint64_t count[NE1_COUNTERS];	/* likewise */
 };
 
 /* @threads: host threads that share the arithmetic of one command, >= 1 (results do not depend on it).
@@ -40,7 +47,7 @@ void sim_core_free(struct sim_core *core);
 
 /* Runs @job to its end, a fault or a granted yield.  One caller at a time. */
 void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_result *result);
-/* Continues a yielded job. */
+/* Continues a yielded job, if no other ran since: SRAM, semaphores and counters are as they were. */
 void sim_core_resume(struct sim_core *core, struct sim_result *result);
 
 /* From any thread: end the running job with NE1_FAULT_STOPPED at the next command.  A stop holds, also for a job that
@@ -48,6 +55,8 @@ void sim_core_resume(struct sim_core *core, struct sim_result *result);
  */
 void sim_core_stop(struct sim_core *core);
 void sim_core_clear_stop(struct sim_core *core);
+/* From any thread: commands started since sim_core_run(), modulo 2^32. */
+uint32_t sim_core_progress(struct sim_core *core);
 /* From any thread: stop at the next YIELD (true) or run through them (false). */
 void sim_core_set_yield(struct sim_core *core, bool on);
 

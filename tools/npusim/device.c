@@ -178,6 +178,7 @@ static int new_device_side(struct sim_device *dev)
 		.soc = dev->soc,
 		.mmu = dev->mmu,
 		.irq = dev->irq,
+		.fuses = config->fuses,
 	};
 	struct sim_mc_parts mc = {
 		.who = config->socket,

@@ -21,6 +21,10 @@ struct sim_mem {
 	 */
 	void (*enter)(struct sim_mem *mem);
 	void (*leave)(struct sim_mem *mem);
+	/* Translations that map() did not find in its cache; stays 0 where there is no cache.  For the thread that
+	 * calls map().
+	 */
+	uint64_t misses;
 };
 
 #endif

@@ -235,6 +235,7 @@ static uint8_t *port_map(struct sim_mem *mem, unsigned int asid, uint64_t va, ui
 	if (!hit(e, asid, va, epoch, dma_gen))
 		e = block_slot(port, asid, va);
 	if (!hit(e, asid, va, epoch, dma_gen) || (write && !e->writable)) {
+		mem->misses++;
 		*code = fill(port, asid, va, epoch, write, &e);
 		if (*code)
 			return NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bootrom.h"
 #include "chip.h"
 #include "irq.h"
 #include "log.h"
@@ -109,8 +110,9 @@ void sim_regs_reset_done(struct sim_regs *regs)
 
 /* ---- Reads ---- */
 
-static uint32_t read_chip(const struct sim_chip *chip, uint32_t offset)
+static uint32_t read_chip(const struct sim_regs_parts *parts, uint32_t offset)
 {
+	const struct sim_chip *chip = parts->chip;
 	uint32_t word;
 
 	if (offset >= NE1_REG_CHIP_NAME && offset < NE1_REG_CHIP_NAME + SIM_CHIP_NAME_SIZE) {
@@ -142,6 +144,8 @@ static uint32_t read_chip(const struct sim_chip *chip, uint32_t offset)
 		return chip->dram.peak_mbps;
 	case NE1_REG_CAP_VX_LANES:
 		return chip->vx_lanes;
+	case NE1_REG_SECURITY_MIN:
+		return parts->fuses->min_security_version;
 	default:
 		return 0;
 	}
@@ -255,7 +259,7 @@ void sim_regs_read(struct sim_regs *regs, uint32_t offset, void *data, uint32_t 
 		return;
 	}
 	if (offset < NE1_REG_BOOT_CTRL)
-		value = read_chip(regs->parts.chip, offset);
+		value = read_chip(&regs->parts, offset);
 	else if (offset >= NE1_REG_TIME_LO)
 		value = read_telemetry(regs, offset);
 	else

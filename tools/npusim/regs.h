@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct sim_chip;
+struct sim_fuses;
 struct sim_irq;
 struct sim_mc;
 struct sim_mmu;
@@ -22,6 +23,7 @@ struct sim_regs_parts {
 	struct sim_soc *soc;
 	struct sim_mmu *mmu;
 	struct sim_irq *irq;
+	const struct sim_fuses *fuses;
 };
 
 struct sim_regs *sim_regs_new(const struct sim_regs_parts *parts); /* NULL when memory is short */

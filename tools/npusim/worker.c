@@ -20,6 +20,8 @@ struct block {
 	uint32_t fault, fault_cmd, fault_info;
 	uint64_t fault_va;
 	uint64_t start_ns, end_ns, rd, wr, cycles;
+	uint32_t pos;
+	uint64_t count[NE1_COUNTERS];
 };
 
 struct sim_worker {
@@ -53,6 +55,9 @@ static void record(struct sim_worker *w, const struct sim_result *result)
 	r->rd = result->profile.dram_rd_bytes;
 	r->wr = result->profile.dram_wr_bytes;
 	r->cycles = result->profile.cycles;
+	if (result->state == NE1_CORE_YIELDED)
+		r->pos = result->pos;
+	memcpy(r->count, result->count, sizeof(r->count));
 }
 
 static void run(struct sim_worker *w, const struct sim_job *job, bool resume)
@@ -115,6 +120,8 @@ static void set_half(uint64_t *value, bool high, uint32_t word)
 
 static uint64_t *pair_at(struct block *r, uint32_t offset)
 {
+	if (offset >= NE1_MC_CORE_COUNT_LO(0) && offset < NE1_MC_CORE_COUNT_LO(NE1_COUNTERS))
+		return r->count + (offset - NE1_MC_CORE_COUNT_LO(0)) / 8;
 	switch (offset) {
 	case NE1_MC_CORE_STREAM_LO:
 	case NE1_MC_CORE_STREAM_HI:
@@ -175,6 +182,10 @@ static uint32_t read_locked(struct sim_worker *w, uint32_t offset)
 		return w->regs.fault_cmd;
 	case NE1_MC_CORE_FAULT_INFO:
 		return w->regs.fault_info;
+	case NE1_MC_CORE_POS:
+		return w->regs.pos;
+	case NE1_MC_CORE_PROGRESS:
+		return w->wanted && !w->resume ? 0 : sim_core_progress(w->core);
 	default:
 		return 0;
 	}
@@ -190,22 +201,26 @@ uint32_t sim_worker_read(struct sim_worker *w, uint32_t offset)
 	return value;
 }
 
-static void start(struct sim_worker *w, bool resume)
+enum how { ANEW, CONTINUED, RESUMED };
+
+static void start(struct sim_worker *w, enum how how)
 {
 	struct block *r = &w->regs;
 
 	r->fault = NE1_FAULT_NONE;
 	r->fault_cmd = r->fault_info = 0;
 	r->fault_va = 0;
-	if (!resume) {
+	if (how != RESUMED) {
 		r->start_ns = sim_soc_time_ns(w->soc);
 		r->end_ns = r->rd = r->wr = r->cycles = 0;
+		memset(r->count, 0, sizeof(r->count));
 		w->job = (struct sim_job) {
 			.asid = r->asid, .stream_va = r->stream, .stream_size = r->stream_size,
 			.param_va = r->param, .profile_va = r->profile,
+			.continued = how == CONTINUED, .pos = r->pos,
 		};
 	}
-	w->resume = resume;
+	w->resume = how == RESUMED;
 	w->state = NE1_CORE_RUNNING;
 	w->wanted = true;
 	sim_core_clear_stop(w->core);
@@ -235,9 +250,9 @@ static void control(struct sim_worker *w, uint32_t bits)
 	if (bits & NE1_CORE_SCRUB)
 		sim_core_scrub(w->core);
 	if (bits & NE1_CORE_START)
-		start(w, false);
+		start(w, bits & NE1_CORE_CONTINUE ? CONTINUED : ANEW);
 	else if (bits & NE1_CORE_RESUME && w->state == NE1_CORE_YIELDED)
-		start(w, true);
+		start(w, RESUMED);
 }
 
 static void write_locked(struct sim_worker *w, uint32_t offset, uint32_t value)
@@ -255,6 +270,9 @@ static void write_locked(struct sim_worker *w, uint32_t offset, uint32_t value)
 		break;
 	case NE1_MC_CORE_STREAM_SIZE:
 		w->regs.stream_size = value;
+		break;
+	case NE1_MC_CORE_POS:
+		w->regs.pos = value;
 		break;
 	case NE1_MC_CORE_STREAM_LO:
 	case NE1_MC_CORE_STREAM_HI:
