@@ -42,7 +42,8 @@ check-fuzz: $(fuzzers) ## every fuzzer for a bounded number of runs (needs clang
 	$(Q)$(run) --suite fuzz $(foreach f,$(fuzzers),"tests/fuzz/smoke $(f)")
 
 check-static: ## checkpatch, sparse, W=1, kernel-doc, clang, exported symbols
-	$(Q)$(run) --suite static --timeout 1800 tests/static/driver tests/static/userspace
+	$(Q)$(run) --suite static --timeout 1800 tests/static/driver tests/static/syzkaller \
+		tests/static/userspace
 
 check-valgrind: $(valgrind-tests) ## the small unit tests under valgrind
 	$(Q)$(run) --suite valgrind $(foreach t,$(valgrind-tests),"tests/static/valgrind $(t)")
