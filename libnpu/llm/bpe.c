@@ -122,8 +122,8 @@ static npu_status reserve(struct bpe *b, size_t n)
 	return NPU_OK;
 }
 
-static npu_status emit(const struct bpe *b, const struct vocab *v, const char *word,
-		       struct id_list *out)
+/* A byte that the vocabulary lacks is the unknown token, or nothing if there is none. */
+static npu_status emit(const struct bpe *b, const struct vocab *v, struct id_list *out)
 {
 	npu_status st = NPU_OK;
 
@@ -132,10 +132,8 @@ static npu_status emit(const struct bpe *b, const struct vocab *v, const char *w
 
 		if (id == NPU_TOKEN_NONE)
 			id = v->unknown;
-		if (id == NPU_TOKEN_NONE)
-			return npu_fail(NPU_ERR_FORMAT, "the vocabulary has no token for byte "
-					"0x%02x and no unknown token", (unsigned char)word[i]);
-		st = id_list_add(out, id);
+		if (id != NPU_TOKEN_NONE)
+			st = id_list_add(out, id);
 	}
 	return st;
 }
@@ -160,7 +158,7 @@ npu_status bpe_word(struct bpe *b, const struct vocab *v, const char *word, size
 	for (uint32_t i = 0; i + 1 < len; i++)
 		push_pair(b, v, i);
 	merge_pairs(b, v);
-	return emit(b, v, word, out);
+	return emit(b, v, out);
 }
 
 void bpe_free(struct bpe *b)

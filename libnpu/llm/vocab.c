@@ -316,6 +316,9 @@ static npu_status load_ids(struct vocab *v, const npu_gguf *g)
 		st = load_id(v, g, "tokenizer.ggml.eos_token_id", &v->eos);
 	if (!st)
 		st = load_id(v, g, "tokenizer.ggml.unknown_token_id", &v->unknown);
+	/* Many files name a control token here; a text must not become one. */
+	if (!st && v->unknown != NPU_TOKEN_NONE && v->tokens[v->unknown].type != TOKEN_UNKNOWN)
+		v->unknown = NPU_TOKEN_NONE;
 	for (size_t i = 0; !st && i < sizeof(stop_keys) / sizeof(stop_keys[0]); i++) {
 		st = load_id(v, g, stop_keys[i], &id);
 		if (!st && id != NPU_TOKEN_NONE)

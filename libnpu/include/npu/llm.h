@@ -59,10 +59,11 @@ NPU_API bool npu_tokenizer_is_control(const npu_tokenizer *t, uint32_t id);
 
 /**
  * Tokenise @len bytes of @text; NUL bytes and malformed UTF-8 are allowed (each malformed byte
- * is encoded as that byte).  *@ids is a new array of *@n ids, to be released with free(); it
- * is NULL when *@n is 0.  @flags: enum npu_tokenize_flags.
- * NPU_ERR_LIMIT: the text is longer than NPU_TOKENIZE_MAX_BYTES; NPU_ERR_FORMAT: the
- * vocabulary lacks a token for a byte of the text and has no unknown token.
+ * is encoded as that byte).  A byte that the vocabulary has no token for becomes the unknown
+ * token; without one (of that type: a control token does not count) it is left out, as other
+ * implementations do.  *@ids is a new array of *@n ids, to be released with free(); it is NULL
+ * when *@n is 0.  @flags: enum npu_tokenize_flags.
+ * NPU_ERR_LIMIT: the text is longer than NPU_TOKENIZE_MAX_BYTES.
  */
 NPU_API npu_status npu_tokenizer_encode(const npu_tokenizer *t, const char *text, size_t len,
 					uint32_t flags, uint32_t **ids, size_t *n);
