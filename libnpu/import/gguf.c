@@ -293,8 +293,9 @@ static npu_status map_file(npu_gguf *g, const char *path)
 		goto out_close;
 	p = mmap(NULL, (size_t)sb.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED) {
-		st = npu_fail(NPU_ERR_IO, "%s: cannot map %lld bytes: %s", path,
-			      (long long)sb.st_size, strerror(errno));
+		st = npu_fail(errno == ENOMEM ? NPU_ERR_NOMEM : NPU_ERR_IO,
+			      "%s: cannot map %lld bytes: %s", path, (long long)sb.st_size,
+			      strerror(errno));
 		goto out_close;
 	}
 	g->base = p;

@@ -68,6 +68,8 @@ static npu_status compile(const char *pattern, pcre2_code **out)
 			     &err, &at, NULL);
 	if (*out)
 		return NPU_OK;
+	if (err == PCRE2_ERROR_HEAP_FAILED)
+		return npu_fail(NPU_ERR_NOMEM, "no memory for the pre-tokenizer's pattern");
 	pcre2_get_error_message(err, reason, sizeof(reason));
 	return npu_fail(NPU_ERR_UNSUPPORTED, "this PCRE2 refuses the pre-tokenizer's pattern: %s "
 			"at %zu", (char *)reason, at);
