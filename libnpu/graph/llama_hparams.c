@@ -72,7 +72,8 @@ static npu_status find_range(const npu_gguf *m, const char *key, uint32_t max, u
 	if (ret)
 		return ret;
 	if (*out == 0 || *out > max)
-		return npu_fail(NPU_ERR_LIMIT, "llama: %s is %u, limit 1..%u", key, *out, max);
+		return npu_fail(*out ? NPU_ERR_UNSUPPORTED : NPU_ERR_FORMAT,
+				"llama: %s is %u, limit 1..%u", key, *out, max);
 	return NPU_OK;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Generates tokens after a prompt and prints them as text, or their logits as JSON lines. */
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,25 +55,16 @@ static int encode_text(const struct run *r, const char *text, size_t len, struct
 	return st ? fail_npu(st) : EXIT_OK;
 }
 
-/* Number of ids that a list of ids may use, before a session can tell: the token list's. */
-static uint32_t vocabulary(const struct run *r)
-{
-	struct npu_gguf_value tokens;
-
-	if (npu_gguf_find_array(r->model, "tokenizer.ggml.tokens", NPU_GGUF_STRING, &tokens))
-		return UINT32_MAX;
-	return tokens.n < UINT32_MAX ? (uint32_t)tokens.n : UINT32_MAX;
-}
-
 static int read_prompt(struct generator *g)
 {
 	const struct options *o = &g->r->opt;
+	const uint32_t n_vocab = g->r->n_vocab;
 	size_t len;
 	char *text;
 	int status;
 
 	if (o->tokens_file) {
-		status = read_ids(o->tokens_file, vocabulary(g->r), &g->prompt);
+		status = read_ids(o->tokens_file, n_vocab, &g->prompt);
 	} else if (o->prompt) {
 		status = encode_text(g->r, o->prompt, strlen(o->prompt), &g->prompt);
 	} else {
@@ -83,7 +74,7 @@ static int read_prompt(struct generator *g)
 		free(text);
 	}
 	if (!status && o->force_file)
-		status = read_ids(o->force_file, vocabulary(g->r), &g->force);
+		status = read_ids(o->force_file, n_vocab, &g->force);
 	if (!status && !g->prompt.n)
 		status = fail(EXIT_USAGE, "the prompt is empty");
 	g->r->n_prompt = g->prompt.n;
@@ -122,14 +113,26 @@ static void find_top(struct generator *g, uint32_t k)
 	}
 }
 
+/* JSON has no infinities; a logit that may be shown is no NaN. */
+static void print_logit(uint32_t id, float value)
+{
+	if (isfinite(value))
+		printf("[%u,%.9g]", id, value);
+	else
+		printf("[%u,null]", id);
+}
+
 static void print_logits(struct generator *g, size_t pos, uint32_t id)
 {
 	uint32_t k = g->r->opt.top_logits < g->n_vocab ? g->r->opt.top_logits : g->n_vocab;
 
 	find_top(g, k);
 	printf("{\"pos\":%zu,\"id\":%u,\"top\":[", pos, id);
-	for (uint32_t i = 0; i < k; i++)
-		printf("%s[%u,%.9g]", i ? "," : "", g->top[i], g->logits[g->top[i]]);
+	for (uint32_t i = 0; i < k; i++) {
+		if (i)
+			putchar(',');
+		print_logit(g->top[i], g->logits[g->top[i]]);
+	}
 	puts("]}");
 }
 
@@ -147,7 +150,7 @@ static int print_token(struct generator *g, size_t pos, uint32_t chosen, uint32_
 			return fail_npu(st);
 		fwrite(text, 1, len, stdout);
 	}
-	return fflush(stdout) ? fail_output(errno) : EXIT_OK;
+	return flush_output();
 }
 
 static int print_end(struct generator *g)
@@ -160,7 +163,7 @@ static int print_end(struct generator *g)
 	npu_detok_finish(g->detok, &text, &len);
 	fwrite(text, 1, len, stdout);
 	putchar('\n');
-	return fflush(stdout) ? fail_output(errno) : EXIT_OK;
+	return flush_output();
 }
 
 /* ---- generation ------------------------------------------------------------------------ */
@@ -235,7 +238,7 @@ static int step(struct generator *g, size_t limit)
 static int generate(struct generator *g)
 {
 	struct run *r = g->r;
-	size_t limit = r->opt.n_given || !g->force.n ? r->opt.n_predict : g->force.n;
+	size_t limit = r->opt.n_given || !r->opt.force_file ? r->opt.n_predict : g->force.n;
 	int status;
 
 	status = prefill(g);

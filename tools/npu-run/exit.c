@@ -65,8 +65,12 @@ int fail_model(npu_status st)
 	return fail_npu(st);
 }
 
-int fail_output(int err)
+int flush_output(void)
 {
+	int err = fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
+
+	if (!err)
+		return EXIT_OK;
 	if (err == EPIPE)
 		return EXIT_PIPE;
 	return fail(EXIT_OTHER, "standard output: %s", strerror(err));

@@ -28,7 +28,7 @@ int fail_npu(npu_status st);
 /* The same where @st came from reading the model file. */
 int fail_model(npu_status st);
 
-/* Writing to standard output failed with errno @err.  If only its reader has gone, no message. */
-int fail_output(int err);
+/* Has all of standard output been written?  If only its reader has gone, there is no message. */
+int flush_output(void);
 
 #endif

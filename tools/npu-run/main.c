@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "exit.h"
+#include "npu/graph.h"
 #include "run.h"
-
-volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-	interrupted = sig;
-}
-
-/* The first Ctrl-C ends the answer after the current token, a second one the program. */
-static void catch_signals(void)
-{
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
 
 static void print_log(void *user, npu_log_level level, const char *line)
 {
@@ -86,7 +70,7 @@ static int tokenize(const struct run *r)
 		printf(i ? " %u" : "%u", ids[i]);
 	putchar('\n');
 	free(ids);
-	return EXIT_OK;
+	return flush_output();
 }
 
 /* --nll and --tokens with --logits work on ids alone: any tokenizer will do, or none. */
@@ -96,16 +80,36 @@ static bool needs_tokenizer(const struct options *o)
 	       (o->mode == MODE_ANSWER && !(o->tokens_file && o->top_logits));
 }
 
+/* Asked for before anything large is loaded. */
+static int size_vocabulary(struct run *r)
+{
+	struct npu_llama_hparams hp;
+	npu_status st;
+
+	if (r->opt.mode == MODE_TOKENIZE)
+		return EXIT_OK;
+	st = npu_llama_hparams(r->model, &hp);
+	if (st)
+		return fail_npu(st);
+	r->n_vocab = hp.n_vocab;
+	return EXIT_OK;
+}
+
 static int run_mode(struct run *r)
 {
 	npu_status st;
+	int status;
 
 	st = npu_gguf_open(r->opt.model, &r->model);
 	if (st)
 		return fail_model(st);
+	guard_model(r->model);
 	st = npu_tokenizer_new(r->model, &r->tokenizer);
 	if (st && needs_tokenizer(&r->opt))
 		return fail_npu(st);
+	status = size_vocabulary(r);
+	if (status)
+		return status;
 	switch (r->opt.mode) {
 	case MODE_TOKENIZE:
 		return tokenize(r);
@@ -122,6 +126,7 @@ int main(int argc, char **argv)
 	struct run r = { 0 };
 	int status;
 
+	hold_standard_files();
 	if (!options_parse(argc, argv, &r.opt, &status))
 		return status;
 	npu_set_log(print_log, &r.opt);
@@ -133,8 +138,6 @@ int main(int argc, char **argv)
 	npu_session_close(r.session);
 	npu_tokenizer_del(r.tokenizer);
 	npu_gguf_close(r.model);
-	if (fflush(stdout) && !status)
-		status = fail_output(errno);
 	if (interrupted && !status)
 		status = 128 + interrupted;
 	return status;

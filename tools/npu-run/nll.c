@@ -63,8 +63,11 @@ static int evaluate(struct run *r, const struct ids *ids)
 	if (interrupted)
 		return EXIT_OK;
 	mean = total / (double)(ids->n - 1);
+	if (!isfinite(mean))
+		return fail(EXIT_OTHER, "%s: the mean of %zu likelihoods is %g: logits that are no "
+			    "finite numbers", r->opt.nll_file, ids->n - 1, mean);
 	printf("{\"tokens\":%zu,\"mean_nll\":%.9g,\"perplexity\":%.9g}\n", ids->n, mean, exp(mean));
-	return EXIT_OK;
+	return flush_output();
 }
 
 int nll(struct run *r)
@@ -73,7 +76,7 @@ int nll(struct run *r)
 	uint32_t n_ctx;
 	int status;
 
-	status = read_ids(r->opt.nll_file, UINT32_MAX, &ids);
+	status = read_ids(r->opt.nll_file, r->n_vocab, &ids);
 	if (status)
 		return status;
 	if (ids.n < 2 || ids.n > UINT32_MAX)
@@ -87,10 +90,6 @@ int nll(struct run *r)
 			status = fail(EXIT_CONTEXT, "%s: %zu ids, the context has %u positions",
 				      r->opt.nll_file, ids.n, n_ctx);
 	}
-	for (size_t i = 0; !status && i < ids.n; i++)
-		if (ids.id[i] >= npu_session_n_vocab(r->session))
-			status = fail(EXIT_USAGE, "%s: id %u, the vocabulary has %u",
-				      r->opt.nll_file, ids.id[i], npu_session_n_vocab(r->session));
 	if (!status)
 		status = evaluate(r, &ids);
 	free(ids.id);

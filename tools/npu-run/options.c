@@ -240,8 +240,13 @@ static bool device_known(const char *device)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (n == strlen(kinds[i]) && !strncmp(device, kinds[i], n))
-			return true;
+			return !device[n] || strcmp(kinds[i], "cpu");
 	return false;
+}
+
+static int reads_stdin(const char *path)
+{
+	return path && !strcmp(path, "-");
 }
 
 /* Whether the options fit together. */
@@ -262,8 +267,11 @@ static bool check(const struct options *o)
 		return mistake("--tokenize and --nll exclude each other");
 	if (o->system && (o->raw || o->tokens_file))
 		return mistake("--system needs the chat template");
+	if (reads_stdin(o->prompt_file) + reads_stdin(o->tokens_file) +
+	    reads_stdin(o->force_file) > 1)
+		return mistake("standard input (-) can be one file only");
 	if (o->mode != MODE_TOKENIZE && device && *device && !device_known(device))
-		return mistake("device '%s': cpu, sim or drm is wanted", device);
+		return mistake("device '%s': cpu, sim[:CHIP] or drm[:PATH] is wanted", device);
 	return true;
 }
 
@@ -277,7 +285,7 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
 	while ((c = getopt_long(argc, argv, "f:hm:n:p:q", long_options, NULL)) != -1) {
 		if (c == 'h' || c == OPT_VERSION) {
 			fputs(c == 'h' ? help_text : "npu-run " VERSION "\n", stdout);
-			*status = fflush(stdout) ? EXIT_OTHER : EXIT_OK;
+			*status = flush_output();
 			return false;
 		}
 		if (!apply(c, optarg, o))

@@ -24,6 +24,7 @@ struct run {
 	npu_gguf *model;
 	npu_tokenizer *tokenizer;	/* NULL if the run can do without */
 	npu_session *session;
+	uint32_t n_vocab;		/* ids below it are known to the model */
 	struct moment start, opened, prefilled, finished;
 	size_t n_prompt, n_predicted;
 	const char *ending;		/* why it stopped */
@@ -31,6 +32,15 @@ struct run {
 
 /* Set by SIGINT and SIGTERM; looked at between tokens. */
 extern volatile sig_atomic_t interrupted;
+
+/* The first Ctrl-C ends the answer after the current token, a second one the program. */
+void catch_signals(void);
+
+/* A model that is cut short while it is mapped ends the program with a message. */
+void guard_model(const npu_gguf *model);
+
+/* A closed standard file stays an error, instead of becoming the next file that is opened. */
+void hold_standard_files(void);
 
 void take_moment(const struct run *r, struct moment *m);
 
