@@ -43,6 +43,21 @@ npu_status npu_drm_fail(npu_device *dev, const char *what, int err)
 	return npu_fail(status, "%s: %s: %s", dev->name, what, strerror(-err));
 }
 
+npu_status npu_drm_query(npu_device *dev, uint32_t type, void *out, uint32_t size,
+			 const char *what)
+{
+	struct drm_npuedge_dev_query query = {
+		.type = type,
+		.size = size,
+		.pointer = (uintptr_t)out,
+	};
+	int err;
+
+	memset(out, 0, size);
+	err = npu_drm_ioctl(to_drm_device(dev)->fd, DRM_IOCTL_NPUEDGE_DEV_QUERY, &query);
+	return err ? npu_drm_fail(dev, what, err) : NPU_OK;
+}
+
 static void drm_close(npu_device *dev)
 {
 	struct drm_device *drm = to_drm_device(dev);
@@ -55,16 +70,12 @@ static void drm_close(npu_device *dev)
 
 static npu_status drm_telemetry(npu_device *dev, struct npu_telemetry *out)
 {
-	struct drm_npuedge_telemetry t = { 0 };
-	struct drm_npuedge_dev_query query = {
-		.type = DRM_NPUEDGE_QUERY_TELEMETRY,
-		.size = sizeof(t),
-		.pointer = (uintptr_t)&t,
-	};
-	int err = npu_drm_ioctl(to_drm_device(dev)->fd, DRM_IOCTL_NPUEDGE_DEV_QUERY, &query);
+	struct drm_npuedge_telemetry t;
+	npu_status status = npu_drm_query(dev, DRM_NPUEDGE_QUERY_TELEMETRY, &t, sizeof(t),
+					  "query of telemetry");
 
-	if (err)
-		return npu_drm_fail(dev, "query of telemetry", err);
+	if (status)
+		return status;
 	out->time_ns = t.time_ns;
 	out->energy_uj = t.energy_uj;
 	out->dram_rd_bytes = t.dram_rd_bytes;

@@ -70,6 +70,10 @@ int npu_drm_ioctl(int fd, unsigned long request, void *arg);
 /* Message for a refused call: "submit: Input/output error", with a status that fits the errno. */
 npu_status npu_drm_fail(npu_device *dev, const char *what, int err);
 
+/* Answer to DRM_NPUEDGE_QUERY_@type; what an older driver does not know stays 0. */
+npu_status npu_drm_query(npu_device *dev, uint32_t type, void *out, uint32_t size,
+			 const char *what);
+
 npu_status npu_drm_queue_new(npu_vm *vm, npu_queue **out);
 void npu_drm_queue_stop(npu_queue *queue);
 void npu_drm_queue_free(npu_queue *queue);

@@ -77,17 +77,13 @@ static npu_status find_node(char *path, size_t path_len, int *out)
 
 static npu_status read_chip(struct drm_device *dev)
 {
-	struct drm_npuedge_chip_info info = { 0 };
-	struct drm_npuedge_dev_query query = {
-		.type = DRM_NPUEDGE_QUERY_CHIP,
-		.size = sizeof(info),
-		.pointer = (uintptr_t)&info,
-	};
 	struct npu_chip_info *chip = &dev->base.chip;
-	int err = npu_drm_ioctl(dev->fd, DRM_IOCTL_NPUEDGE_DEV_QUERY, &query);
+	struct drm_npuedge_chip_info info;
+	npu_status status = npu_drm_query(&dev->base, DRM_NPUEDGE_QUERY_CHIP, &info, sizeof(info),
+					  "query of the chip");
 
-	if (err)
-		return npu_drm_fail(&dev->base, "query of the chip", err);
+	if (status)
+		return status;
 	if (info.contract_version >> 16 != NE1_VERSION_MAJOR)
 		return npu_fail(NPU_ERR_NO_DEVICE, "%s: NE1 contract %u.%u, need %u.x",
 				dev->base.name, info.contract_version >> 16,

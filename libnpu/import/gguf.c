@@ -324,7 +324,11 @@ npu_status npu_gguf_open(const char *path, npu_gguf **out)
 	npu_gguf *g;
 	npu_status st;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_gguf_open: no place for the model");
 	*out = NULL;
+	if (!path)
+		return npu_fail(NPU_ERR_INVALID, "npu_gguf_open: no path");
 	g = new_object(path);
 	if (!g)
 		return NPU_ERR_NOMEM;
@@ -344,9 +348,11 @@ npu_status npu_gguf_open_mem(const void *data, size_t size, npu_gguf **out)
 	npu_gguf *g;
 	npu_status st;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_gguf_open_mem: no place for the model");
 	*out = NULL;
 	if (!data)
-		return npu_fail(NPU_ERR_INVALID, "no data");
+		return npu_fail(NPU_ERR_INVALID, "npu_gguf_open_mem: no data");
 	g = new_object("(memory)");
 	if (!g)
 		return NPU_ERR_NOMEM;

@@ -88,7 +88,11 @@ npu_status npu_chat_new(const npu_gguf *g, npu_chat **out)
 	bool nomem = false, known;
 	npu_status st;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_chat_new: no place for the template");
 	*out = NULL;
+	if (!g)
+		return npu_fail(NPU_ERR_INVALID, "npu_chat_new: no model");
 	st = npu_gguf_find_str(g, "tokenizer.chat_template", &raw);
 	if (st)
 		return st;

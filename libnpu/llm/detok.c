@@ -23,13 +23,19 @@ struct npu_detok {
 
 npu_status npu_detok_new(const npu_tokenizer *t, bool show_control, npu_detok **out)
 {
-	npu_detok *d = calloc(1, sizeof(*d));
+	npu_detok *d;
 
-	*out = d;
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_detok_new: no place for the detokenizer");
+	*out = NULL;
+	if (!t)
+		return npu_fail(NPU_ERR_INVALID, "npu_detok_new: no tokenizer");
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return npu_fail(NPU_ERR_NOMEM, "no memory for the detokenizer");
 	d->t = t;
 	d->show_control = show_control;
+	*out = d;
 	return NPU_OK;
 }
 

@@ -83,7 +83,11 @@ npu_status npu_sampler_new(const struct npu_sampler_options *opt, uint32_t n_voc
 	npu_sampler *s;
 	npu_status st;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_sampler_new: no place for the sampler");
 	*out = NULL;
+	if (!opt)
+		return npu_fail(NPU_ERR_INVALID, "npu_sampler_new: no options");
 	st = check_options(opt);
 	if (st)
 		return st;

@@ -30,10 +30,15 @@ static npu_status load(npu_tokenizer *t, const npu_gguf *g)
 
 npu_status npu_tokenizer_new(const npu_gguf *g, npu_tokenizer **out)
 {
-	npu_tokenizer *t = calloc(1, sizeof(*t));
+	npu_tokenizer *t;
 	npu_status st;
 
+	if (!out)
+		return npu_fail(NPU_ERR_INVALID, "npu_tokenizer_new: no place for the tokenizer");
 	*out = NULL;
+	if (!g)
+		return npu_fail(NPU_ERR_INVALID, "npu_tokenizer_new: no model");
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return npu_fail(NPU_ERR_NOMEM, "no memory for the tokenizer");
 	st = load(t, g);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#define MODEL_FILE "SmolLM2-135M-Instruct.Q4_1.gguf"
+#include "path.h"
 
 void ok_(npu_status status, const char *what, int line)
 {
@@ -19,19 +19,10 @@ void ok_(npu_status status, const char *what, int line)
 
 npu_gguf *open_model(void)
 {
-	const char *path = getenv("NPUEDGE_MODEL"), *cache = getenv("NPUEDGE_CACHE");
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char buf[1024];
+	char buf[4096];
 	npu_gguf *model;
 
-	if (cache)
-		snprintf(buf, sizeof(buf), "%s/models/" MODEL_FILE, cache);
-	else if (xdg)
-		snprintf(buf, sizeof(buf), "%s/npuedge/models/" MODEL_FILE, xdg);
-	else
-		snprintf(buf, sizeof(buf), "%s/.cache/npuedge/models/" MODEL_FILE,
-			 home ? home : "");
-	ok(npu_gguf_open(path ? path : buf, &model));
+	ok(npu_gguf_open(model_path(buf, sizeof(buf)), &model));
 	return model;
 }
 

@@ -8,8 +8,7 @@
 
 #include "npu/session.h"
 
-/* $NPUEDGE_MODEL, or SmolLM2-135M-Instruct.Q4_1.gguf in the cache; fails the test if it is not
- * there. */
+/* At model_path(); fails the test if it is not there. */
 npu_gguf *open_model(void);
 
 /* $NPUEDGE_GOLDEN, or tests/data/smollm2-golden.json. */

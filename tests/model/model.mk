@@ -2,7 +2,7 @@
 # Tests on the real model, for the device in NPU_DEVICE.
 test-model := $(addprefix $(O)/tests/model/,golden equal)
 
-$(test-model): %: %.o $(O)/tests/model/model.o $(O)/libnpu.a $(O)/libnpusim.a
+$(test-model): %: %.o $(O)/tests/model/model.o $(O)/tests/model/path.o $(O)/libnpu.a $(O)/libnpusim.a
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(libnpu-libs) -lcmocka -ljansson $(LDLIBS)
 

@@ -7,6 +7,8 @@ llm-tests := $(addprefix $(O)/tests/unit/,gguf tokenizer chat sampler)
 llm-model-tests := $(O)/tests/unit/tokenizer_golden
 gguf-dump := $(O)/tests/unit/gguf_dump
 
+$(llm-model-tests): $(O)/tests/model/path.o
+
 unit-tests += $(llm-tests) $(llm-model-tests)
 script-tests += tests/unit/gguf_dequant tests/unit/tokenizer_cli
 test-programs += $(gguf-dump) $(O)/npu-run

@@ -425,6 +425,45 @@ static void refuses_metadata_that_is_not_there(void **state)
 	free(copy);
 }
 
+static void nulls(void **state)
+{
+	struct npu_sampler_options opt;
+	npu_tokenizer *t = made(&small), *none = t;
+	npu_sampler *s = (void *)t;
+	npu_detok *d = (void *)t;
+	npu_chat *c = (void *)t;
+	npu_gguf *g = (void *)t;
+
+	(void)state;
+	npu_sampler_defaults(&opt);
+#define REFUSED(call) do { \
+		assert_int_equal(call, NPU_ERR_INVALID); \
+		assert_non_null(strstr(npu_error_message(), "npu_")); \
+	} while (0)
+	REFUSED(npu_gguf_open(NULL, &g));
+	REFUSED(npu_gguf_open("model", NULL));
+	assert_null(g);
+	g = (void *)t;
+	REFUSED(npu_gguf_open_mem(NULL, 0, &g));
+	REFUSED(npu_gguf_open_mem("data", 4, NULL));
+	REFUSED(npu_tokenizer_new(NULL, &none));
+	REFUSED(npu_tokenizer_new(g, NULL));
+	REFUSED(npu_chat_new(NULL, &c));
+	REFUSED(npu_chat_new(g, NULL));
+	REFUSED(npu_detok_new(NULL, false, &d));
+	REFUSED(npu_detok_new(t, false, NULL));
+	REFUSED(npu_sampler_new(NULL, 10, &s));
+	REFUSED(npu_sampler_new(&opt, 10, NULL));
+#undef REFUSED
+	assert_true(!g && !none && !c && !d && !s);
+	npu_gguf_close(NULL);
+	npu_tokenizer_del(NULL);
+	npu_chat_del(NULL);
+	npu_detok_del(NULL);
+	npu_sampler_del(NULL);
+	npu_tokenizer_del(t);
+}
+
 static void push(npu_detok *d, uint32_t id, const char *want)
 {
 	const char *text;
@@ -489,6 +528,7 @@ int main(void)
 		cmocka_unit_test(adds_bos),
 		cmocka_unit_test(pre_tokenizers_differ_in_digits_and_whole_words),
 		cmocka_unit_test(missing_bytes),
+		cmocka_unit_test(nulls),
 		cmocka_unit_test(refuses_bad_vocabularies),
 		cmocka_unit_test(refuses_metadata_that_is_not_there),
 		cmocka_unit_test(streams_whole_characters),

@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 #include "npu/llm.h"
+#include "tests/model/path.h"
 
 #define DATA		"tests/data/smollm2-tokenizer.json"
-#define MODEL_FILE	"SmolLM2-135M-Instruct.Q4_1.gguf"
 
 #define assert_ok(call) assert_string_equal((call) ? npu_error_message() : "", "")
 
@@ -22,35 +22,14 @@ struct fixture {
 	json_t *data;
 };
 
-static const char *or_empty(const char *s)
-{
-	return s ? s : "";
-}
-
-static void model_path(char *buf, size_t n)
-{
-	const char *model = getenv("NPUEDGE_MODEL"), *cache = getenv("NPUEDGE_CACHE");
-	const char *xdg = getenv("XDG_CACHE_HOME");
-
-	if (model)
-		snprintf(buf, n, "%s", model);
-	else if (cache)
-		snprintf(buf, n, "%s/models/" MODEL_FILE, cache);
-	else if (xdg)
-		snprintf(buf, n, "%s/npuedge/models/" MODEL_FILE, xdg);
-	else
-		snprintf(buf, n, "%s/.cache/npuedge/models/" MODEL_FILE, or_empty(getenv("HOME")));
-}
-
 static int setup(void **state)
 {
 	static struct fixture f;
 	char path[4096];
 	json_error_t err;
 
-	model_path(path, sizeof(path));
 	*state = &f;
-	if (npu_gguf_open(path, &f.model) || npu_tokenizer_new(f.model, &f.t)) {
+	if (npu_gguf_open(model_path(path, sizeof(path)), &f.model) || npu_tokenizer_new(f.model, &f.t)) {
 		print_error("%s\n", npu_error_message());
 		return -1;
 	}

@@ -5,6 +5,9 @@
  * Each call returns an npu_status.  When it is not NPU_OK, npu_error_message()
  * gives the reason in words, with the name of the object, the offending value
  * and the limit, for the last failing call of the calling thread.
+ *
+ * Pointers are not NULL unless the function says that they may be.  The functions that make an
+ * object check theirs (NPU_ERR_INVALID); all that delete one take NULL.
  */
 #ifndef NPU_STATUS_H
 #define NPU_STATUS_H
