@@ -9,6 +9,7 @@
 -include $(sort $(wildcard tests/*/*.mk))
 
 run := O=$(O) tests/run
+script-tests += tests/unit/runner
 
 check-unit: $(unit-tests) $(test-programs) ## host unit tests (no VM, no model)
 	$(Q)$(run) --suite unit $(unit-tests) $(script-tests)
