@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The kselftests out of tree, static, so that they run in any root file system.
 
-kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo race suspend unbind firmware
+kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo race suspend unbind firmware fuzz_ioctl
 kselftests := $(kselftest-names:%=$(O)/kselftest/%)
 # where tools/vm/setup unpacked tools/testing/selftests of the kernel source
 KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/linux/tools/testing/selftests

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -25,6 +26,23 @@
 #define NPU_PAGE		4096ull
 #define NPU_VA			0x10000000ull	/* where the tests map things; above any va_start */
 #define NPU_WAIT_NS		(20ll * 1000000000)
+
+/* How many times longer than usual things may take: kernels that check themselves are slow. */
+static inline int npu_slowness(void)
+{
+	const char *text = getenv("NPU_SLOWNESS");
+	int times = text ? atoi(text) : 0;
+
+	return times > 0 ? times : 1;
+}
+
+/* The harness takes its limits at compile time; its own constructors, which have a priority, run before this one. */
+static void __attribute__((constructor)) npu_scale_time_limits(void)
+{
+	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next)
+		for (struct __test_metadata *t = f->tests; t; t = t->next)
+			t->timeout *= npu_slowness();
+}
 
 static inline int npu_ioctl(int fd, unsigned long request, void *arg)
 {
@@ -165,10 +183,10 @@ static inline int64_t npu_deadline(int64_t ns)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec + ns;
+	return now.tv_sec * 1000000000ll + now.tv_nsec + ns * npu_slowness();
 }
 
-/* 0, -ETIME, or another error; a fence that signalled with an error also returns 0, see npu_sync_status(). */
+/* Waits ns * npu_slowness(): 0, -ETIME, or another error; a fence that signalled with an error also returns 0, see npu_sync_status(). */
 static inline int npu_wait(int fd, uint32_t handle, int64_t ns)
 {
 	struct drm_syncobj_wait wait = {

@@ -65,12 +65,12 @@ static inline int npu_bind(const char *slot)
 	return npu_write_text(NPU_PCI_DRIVER "/bind", slot);
 }
 
-/* Opens the device as soon as it is there, for at most 5 s. */
+/* Opens the device as soon as it is there, for at most 5 s (times npu_slowness()). */
 static inline int npu_open_soon(void)
 {
 	int fd = npu_open();
 
-	for (int i = 0; fd < 0 && i < 500; i++) {
+	for (int i = 0; fd < 0 && i < 500 * npu_slowness(); i++) {
 		usleep(10000);
 		fd = npu_open();
 	}
@@ -100,12 +100,12 @@ static inline int npu_device_works(void)
 	return ret;
 }
 
-/* Waits 20 s for a sync_file; its status as npu_sync_file_status() has it, or -ETIME. */
+/* Waits as long as NPU_WAIT_NS for a sync_file; its status as npu_sync_file_status() has it, or -ETIME. */
 static inline int npu_wait_file(int file)
 {
 	struct pollfd p = { .fd = file, .events = POLLIN };
 
-	return poll(&p, 1, 20000) == 1 ? npu_sync_file_status(file) : -ETIME;
+	return poll(&p, 1, NPU_WAIT_NS / 1000000 * npu_slowness()) == 1 ? npu_sync_file_status(file) : -ETIME;
 }
 
 #endif
