@@ -68,7 +68,7 @@ def test_pipelining():
             offset = (C.NE1_REG_ID, C.NE1_REG_VERSION)[i % 2]
             asked.append((client.send(vfio.REGION_READ, struct.pack("<QII", offset, BAR0, 4)),
                           offset))
-        want = {C.NE1_REG_ID: C.NE1_ID_MAGIC, C.NE1_REG_VERSION: 0x10000}
+        want = {C.NE1_REG_ID: C.NE1_ID_MAGIC, C.NE1_REG_VERSION: C.NE1_VERSION_MAJOR << 16 | C.NE1_VERSION_MINOR}
         for ident, offset in asked:
             rep = client.reply(ident, vfio.REGION_READ)
             assert struct.unpack("<I", rep[16:])[0] == want[offset]

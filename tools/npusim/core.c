@@ -15,6 +15,7 @@
 #include "chip.h"
 #include "dram.h"
 #include "engine.h"
+#include "hooks.h"
 #include "pool.h"
 #include "race.h"
 #include "simd.h"
@@ -302,12 +303,25 @@ static void start_dram(struct sim_core *core, unsigned int e)
 	struct engine *eng = &core->eng[e];
 	uint64_t latency = 0;
 
+	if (core->ctx.hooks)
+		eng->plan.dram_ps = core->ctx.hooks->dram_ps(core->ctx.hooks->ctx, eng->plan.dram_ps);
 	/* Back to back, the requests of this command were sent during the last one. */
 	if (eng->last_end_ps != eng->start_ps)
 		latency = cycles_to_ps(core, eng->plan.cycles) +
 			  1000ull * (e == ST ? d->write_ns : d->read_ns);
 	sim_dram_start(&core->dram, e == ST, latency, eng->plan.dram_ps);
 	eng->end_ps = NEVER;
+}
+
+/* What hooks do to a command before it is executed. */
+static enum ne1_fault hooked_start(struct sim_core *core, unsigned int e)
+{
+	const struct sim_core_hooks *hooks = core->ctx.hooks;
+	uint64_t ps;
+
+	while ((ps = hooks->hold(hooks->ctx, core->ctx.index, e, sim_stopped(&core->ctx))))
+		advance(core, core->now_ps + ps);
+	return hooks->start(hooks->ctx, core->ctx.index, e);
 }
 
 static bool try_start(struct sim_core *core, unsigned int e)
@@ -322,6 +336,8 @@ static bool try_start(struct sim_core *core, unsigned int e)
 	fault.code = plan_command(core, e, &next->cmd, &eng->plan);
 	if (!fault.code && core->checking && hazard(core, e, next, &eng->plan))
 		fault.code = NE1_FAULT_SRAM;
+	if (!fault.code && core->ctx.hooks)
+		fault.code = hooked_start(core, e);
 	if (!fault.code)
 		exec_command(core, e, &next->cmd, &fault);
 	if (fault.code) {
@@ -574,6 +590,9 @@ static bool try_front_end(struct sim_core *core)
 			     &core->cmd, NE1_CMD_SIZE, false))
 			return true;
 		core->fetched = true;
+		if (core->ctx.hooks)
+			core->ctx.hooks->fetched(core->ctx.hooks->ctx, core->ctx.index, core->pc,
+						 &core->cmd);
 	}
 	e = engine_of(core->cmd.hdr.opcode);
 	if (!(e < 0 ? try_control(core) : try_dispatch(core, (unsigned int)e)))
@@ -719,7 +738,11 @@ static void run_stretch(struct sim_core *core, struct sim_result *result)
 
 static void begin_stretch(struct sim_core *core)
 {
+	const struct sim_core_hooks *hooks = core->ctx.hooks;
+
 	sim_soc_run_begin(core->soc, &core->run);
+	if (hooks)
+		core->run.freq_khz = hooks->freq_khz(hooks->ctx, core->run.freq_khz);
 	sim_dram_init(&core->dram, core->ctx.chip);
 	core->now_ps = core->reported_ps = 0;
 	core->fe_ready_ps = 1000ull * core->ctx.chip->dram.read_ns;
@@ -822,6 +845,13 @@ struct sim_core *sim_core_new(const struct sim_chip *chip, struct sim_soc *soc, 
 	}
 	sim_core_scrub(core);
 	return core;
+}
+
+void sim_core_set_hooks(struct sim_core *core, const struct sim_core_hooks *hooks,
+			unsigned int index)
+{
+	core->ctx.hooks = hooks;
+	core->ctx.index = index;
 }
 
 void sim_core_free(struct sim_core *core)

@@ -13,6 +13,7 @@
 struct sim_chip;	/* chip.h: the chip profile */
 struct sim_soc;		/* soc.h: clock, DRAM, energy and heat shared by all cores of a device */
 struct sim_core;
+struct sim_core_hooks;	/* hooks.h */
 
 struct sim_job {
 	unsigned int asid;
@@ -44,6 +45,8 @@ struct sim_result {
 struct sim_core *sim_core_new(const struct sim_chip *chip, struct sim_soc *soc, struct sim_mem *mem,
 			      unsigned int threads);
 void sim_core_free(struct sim_core *core);
+/* Not while a job runs.  @hooks is kept, @index is what they are told. */
+void sim_core_set_hooks(struct sim_core *core, const struct sim_core_hooks *hooks, unsigned int index);
 
 /* Runs @job to its end, a fault or a granted yield.  One caller at a time. */
 void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_result *result);

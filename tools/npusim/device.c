@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dbgwin.h"
 #include "dma.h"
+#include "fault_points.h"
 #include "irq.h"
 #include "log.h"
 #include "mc.h"
@@ -27,6 +29,8 @@
 struct sim_device {
 	struct sim_device_config config;
 	struct sim_soc *soc;
+	struct sim_fi *faults;
+	struct sim_window window;	/* the socket's thread */
 	struct sim_dma *dma;
 	struct sim_mmu *mmu;
 	struct sim_irq *irq;
@@ -53,12 +57,34 @@ static uint64_t region_size(void *ctx, unsigned int region)
 	}
 }
 
+static void bar0_read(struct sim_device *dev, uint64_t offset, void *data, uint32_t count)
+{
+	if (sim_window_has(offset)) {
+		sim_window_read(&dev->window, offset, data, count);
+		return;
+	}
+	sim_fi_mmio(dev->faults, offset, false);
+	sim_regs_read(dev->regs, offset, data, count);
+	if (sim_fi_mmio_ones(dev->faults, offset))
+		memset(data, 0xff, count);
+}
+
+static void bar0_write(struct sim_device *dev, uint64_t offset, const void *data, uint32_t count)
+{
+	if (sim_window_has(offset)) {
+		sim_window_write(&dev->window, offset, data, count);
+		return;
+	}
+	sim_fi_mmio(dev->faults, offset, true);
+	sim_regs_write(dev->regs, offset, data, count);
+}
+
 static void region_read(void *ctx, unsigned int region, uint64_t offset, void *data, uint32_t count)
 {
 	struct sim_device *dev = ctx;
 
 	if (region == REGION_BAR0)
-		sim_regs_read(dev->regs, offset, data, count);
+		bar0_read(dev, offset, data, count);
 	else if (region == REGION_BAR1)
 		sim_pci_bar1_read(&dev->pci, sim_irq_pending(dev->irq), offset, data, count);
 	else
@@ -79,7 +105,7 @@ static void region_write(void *ctx, unsigned int region, uint64_t offset, const 
 	struct sim_device *dev = ctx;
 
 	if (region == REGION_BAR0)
-		sim_regs_write(dev->regs, offset, data, count);
+		bar0_write(dev, offset, data, count);
 	else if (region == REGION_BAR1)
 		sim_pci_bar1_write(&dev->pci, offset, data, count);
 	else if (sim_pci_config_write(&dev->pci, offset, data, count))
@@ -131,6 +157,11 @@ static void disconnect(void *ctx)
 	sim_dma_unmap_all(dev->dma);
 }
 
+static unsigned int stall_ms(void *ctx)
+{
+	return sim_fi_stall_ms(((struct sim_device *)ctx)->faults);
+}
+
 static const struct sim_vfio_ops vfio_ops = {
 	.region_size = region_size,
 	.region_read = region_read,
@@ -144,6 +175,7 @@ static const struct sim_vfio_ops vfio_ops = {
 	.dma_unmap_all = dma_unmap_all,
 	.reset = reset,
 	.disconnect = disconnect,
+	.stall_ms = stall_ms,
 };
 
 static void *socket_main(void *arg)
@@ -163,10 +195,19 @@ static int new_host_side(struct sim_device *dev)
 	dev->irq = sim_irq_new(config->plain_msi ? 0 : NE1_MSIX_VECTORS);
 	if (!dev->soc || !dev->dma || !dev->irq)
 		return ENOMEM;
+	dev->faults = sim_fi_new(config->socket, dev->soc, config->trace);
+	if (!dev->faults)
+		return ENOMEM;
+	sim_irq_set_faults(dev->irq, dev->faults);
+	sim_dma_set_faults(dev->dma, dev->faults);
+	sim_window_init(&dev->window, config->debug_window ? dev->faults : NULL);
 	sim_soc_set_pace(dev->soc, config->pace);
 	sim_pci_init(&dev->pci, !config->plain_msi);
 	dev->mmu = sim_mmu_new(dev->dma, config->chip->asids);
-	return dev->mmu ? 0 : ENOMEM;
+	if (!dev->mmu)
+		return ENOMEM;
+	sim_mmu_set_faults(dev->mmu, dev->faults);
+	return 0;
 }
 
 static int new_device_side(struct sim_device *dev)
@@ -179,6 +220,7 @@ static int new_device_side(struct sim_device *dev)
 		.mmu = dev->mmu,
 		.irq = dev->irq,
 		.fuses = config->fuses,
+		.faults = dev->faults,
 	};
 	struct sim_mc_parts mc = {
 		.who = config->socket,
@@ -188,6 +230,7 @@ static int new_device_side(struct sim_device *dev)
 		.mmu = dev->mmu,
 		.trace = config->trace,
 		.fuses = config->fuses,
+		.faults = dev->faults,
 		.threads = config->threads,
 	};
 
@@ -202,14 +245,27 @@ static int new_device_side(struct sim_device *dev)
 	return 0;
 }
 
+static int start_faults(struct sim_device *dev)
+{
+	const struct sim_fi_parts parts = {
+		.who = dev->config.socket, .soc = dev->soc, .trace = dev->config.trace,
+		.regs = dev->regs, .irq = dev->irq, .dma = dev->dma, .mmu = dev->mmu,
+		.mc = dev->mc, .vfio = dev->vfio,
+	};
+
+	return sim_fi_start(dev->faults, &parts);
+}
+
 static void free_parts(struct sim_device *dev)
 {
+	sim_fi_stop(dev->faults);
 	sim_vfio_free(dev->vfio);
 	sim_mc_free(dev->mc);
 	sim_regs_free(dev->regs);
 	sim_mmu_free(dev->mmu);
 	sim_irq_free(dev->irq);
 	sim_dma_free(dev->dma);
+	sim_fi_free(dev->faults);
 	sim_soc_free(dev->soc);
 	free(dev);
 }
@@ -232,6 +288,9 @@ struct sim_device *sim_device_new(const struct sim_device_config *config)
 		err = EADDRNOTAVAIL;
 		goto err_free;
 	}
+	err = start_faults(dev);
+	if (err)
+		goto err_free;
 	err = pthread_create(&dev->thread, NULL, socket_main, dev);
 	if (err)
 		goto err_free;
@@ -251,4 +310,24 @@ void sim_device_free(struct sim_device *dev)
 	sim_vfio_stop(dev->vfio);
 	pthread_join(dev->thread, NULL);
 	free_parts(dev);
+}
+
+const struct sim_device_config *sim_device_config(const struct sim_device *dev)
+{
+	return &dev->config;
+}
+
+struct sim_fi *sim_device_faults(struct sim_device *dev)
+{
+	return dev->faults;
+}
+
+struct sim_regs *sim_device_regs(struct sim_device *dev)
+{
+	return dev->regs;
+}
+
+struct sim_soc *sim_device_soc(struct sim_device *dev)
+{
+	return dev->soc;
 }

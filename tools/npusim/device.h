@@ -10,6 +10,8 @@
 
 struct sim_chip;
 struct sim_device;
+struct sim_fi;
+struct sim_regs;
 struct sim_trace;
 
 struct sim_device_config {
@@ -20,10 +22,17 @@ struct sim_device_config {
 	enum sim_pace pace;
 	unsigned int threads;		/* host threads for the arithmetic of one command, >= 1 */
 	bool plain_msi;			/* no MSI-X capability */
+	bool debug_window;		/* debug_window.h */
 };
 
 /* Listens and runs when it returns.  NULL with a message logged. */
 struct sim_device *sim_device_new(const struct sim_device_config *config);
 void sim_device_free(struct sim_device *device);
+
+/* For control from outside; they live as long as the device. */
+const struct sim_device_config *sim_device_config(const struct sim_device *device);
+struct sim_fi *sim_device_faults(struct sim_device *device);
+struct sim_regs *sim_device_regs(struct sim_device *device);
+struct sim_soc *sim_device_soc(struct sim_device *device);
 
 #endif

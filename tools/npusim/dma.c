@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fault_points.h"
 #include "log.h"
 
 #define RANGES_MAX	65535	/* what the server announces as max_dma_maps */
@@ -38,6 +39,7 @@ struct range {
 
 struct sim_dma {
 	const char *who;
+	struct sim_fi *faults;
 	pthread_rwlock_t
 		lock; /* held for reading inside enter/leave, for writing to change all below */
 	uint64_t generation;
@@ -169,8 +171,14 @@ uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *b
 	return range->mem + (bus - range->first);
 }
 
+void sim_dma_set_faults(struct sim_dma *dma, struct sim_fi *faults)
+{
+	dma->faults = faults;
+}
+
 bool sim_dma_read(struct sim_dma *dma, uint64_t bus, void *buf, uint64_t len)
 {
+	uint64_t wanted = len;
 	uint8_t *out = buf;
 	bool ok = true;
 
@@ -195,6 +203,7 @@ bool sim_dma_read(struct sim_dma *dma, uint64_t bus, void *buf, uint64_t len)
 		}
 	}
 	sim_dma_leave(dma);
+	sim_fi_boot_copied(dma->faults, buf, wanted, &ok);	/* only the boot ROM reads so */
 	return ok;
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct sim_dma;
+struct sim_fi;
 
 struct sim_dma *sim_dma_new(const char *who);	/* NULL when memory is short */
 void sim_dma_free(struct sim_dma *dma);
@@ -55,6 +56,9 @@ uint8_t *sim_dma_find(struct sim_dma *dma, uint64_t bus, bool write, uint64_t *b
  * thread that is inside touches it, instead of SIGBUS ending the process.  0 or -errno.
  */
 int sim_dma_survive_truncation(void);
+
+/* sim_dma_read() may go wrong from now on. */
+void sim_dma_set_faults(struct sim_dma *dma, struct sim_fi *faults);
 
 /* Copies @len bytes from @bus, across ranges; enters and leaves itself.  False: some are not there.
  */

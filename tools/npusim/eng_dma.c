@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dram.h"
+#include "hooks.h"
 #include "pool.h"
 
 #define PIECE		(32u << 10)	/* bytes per item when host threads share a copy */
@@ -34,6 +35,11 @@ static void copy_run(struct sim_ctx *ctx, uint8_t *to, const uint8_t *from, uint
 		sim_pool_run(ctx->pool, copy_piece, &c, (unsigned int)((len + PIECE - 1) / PIECE));
 }
 
+static bool in_sram(const struct sim_ctx *ctx, const uint8_t *at)
+{
+	return at >= ctx->sram && at < ctx->sram + ctx->chip->sram_bytes;
+}
+
 bool sim_mem_copy(struct sim_ctx *ctx, uint64_t va, void *buf, uint64_t len, bool write,
 		  struct sim_fault *fault)
 {
@@ -50,6 +56,8 @@ bool sim_mem_copy(struct sim_ctx *ctx, uint64_t va, void *buf, uint64_t len, boo
 			return false;
 		}
 		copy_run(ctx, write ? mem : at, write ? at : mem, n);
+		if (write && ctx->hooks && in_sram(ctx, at))
+			ctx->hooks->stored(ctx->hooks->ctx, ctx->index, ctx->asid, va, mem, n);
 	}
 	return true;
 }

@@ -18,6 +18,7 @@
 #include "ne1_regs.h"
 #include "soc.h"
 
+struct sim_core_hooks;
 struct sim_pool;
 struct sim_simd;
 
@@ -31,6 +32,8 @@ struct sim_ctx {
 	struct ne1_params params;
 	unsigned int asid;
 	atomic_bool stop; /* long commands look at it and give up; their result is void */
+	const struct sim_core_hooks *hooks;	/* NULL: none */
+	unsigned int index;		/* of the core, for hooks */
 	float *mx_a;			/* SIM_MX_A floats: rows of A as fp32, then SIM_MX_SUMS */
 };
 

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fault_points.h"
+
 struct sim_irq {
 	pthread_mutex_t lock;
 	unsigned int msix_vectors;
+	struct sim_fi *faults;
 	int msi;			/* eventfds, -1: none */
 	int msix[NE1_MSIX_VECTORS];
 	uint32_t pending;
@@ -86,8 +89,22 @@ static void send_pending(struct sim_irq *irq)
 	}
 }
 
+void sim_irq_set_faults(struct sim_irq *irq, struct sim_fi *faults)
+{
+	irq->faults = faults;
+}
+
 void sim_irq_raise(struct sim_irq *irq, unsigned int vector)
 {
+	int sent = sim_fi_irq(irq->faults, vector);
+
+	if (sent >= 0)
+		sim_irq_send(irq, (unsigned int)sent);
+}
+
+void sim_irq_send(struct sim_irq *irq, unsigned int vector)
+{
+	sim_fi_irq_sent(irq->faults, vector);
 	pthread_mutex_lock(&irq->lock);
 	irq->pending |= 1u << vector;
 	send_pending(irq);

@@ -20,6 +20,7 @@ enum sim_irq_index {	/* VFIO's numbers */
 	SIM_IRQ_INDICES = 5,
 };
 
+struct sim_fi;
 struct sim_irq;
 
 /* 0 vectors: MSI only.  NULL when memory is short. */
@@ -28,8 +29,13 @@ void sim_irq_free(struct sim_irq *irq);
 
 unsigned int sim_irq_count(const struct sim_irq *irq, unsigned int index);
 
+/* Messages may get lost and the like from now on. */
+void sim_irq_set_faults(struct sim_irq *irq, struct sim_fi *faults);
+
 /* Vector @vector (NE1_IRQ_* bit number) becomes a message now, or as soon as it can. */
 void sim_irq_raise(struct sim_irq *irq, unsigned int vector);
+/* The same without faults: for messages that are faults. */
+void sim_irq_send(struct sim_irq *irq, unsigned int vector);
 uint32_t sim_irq_pending(struct sim_irq *irq);	/* the pending bit array */
 
 /* Takes over @fd (-1: none) for vector @vector of @index, sending what is pending.  0 or -EINVAL

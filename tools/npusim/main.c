@@ -39,6 +39,7 @@ enum {
 	OPT_MSI,
 	OPT_KEY,
 	OPT_MIN_SVN,
+	OPT_WINDOW,
 	OPT_HELP
 };
 
@@ -52,6 +53,7 @@ static const struct option long_options[] = {
 	{ "plain-msi", no_argument, NULL, OPT_MSI },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "min-security-version", required_argument, NULL, OPT_MIN_SVN },
+	{ "debug-window", no_argument, NULL, OPT_WINDOW },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
 };
@@ -66,7 +68,8 @@ static const char usage[] =
 	"  --trace FILE               write events to FILE\n"
 	"  --plain-msi                offer MSI only, no MSI-X\n"
 	"  --key FILE                 boot key (64 hex digits) instead of the development key\n"
-	"  --min-security-version N   refuse firmware of a lower security version (default 0)\n";
+	"  --min-security-version N   refuse firmware of a lower security version (default 0)\n"
+	"  --debug-window             registers in BAR 0 by which a guest can arm faults\n";
 
 static int fail(const char *what, const char *value, const char *want)
 {
@@ -134,6 +137,9 @@ static int set_option(struct options *opts, int opt, const char *arg)
 		if (parse_number(arg, 0, UINT32_MAX, &n))
 			return fail("--min-security-version", arg, "not 0 to 4294967295");
 		opts->fuses.min_security_version = n;
+		return 0;
+	case OPT_WINDOW:
+		opts->device.debug_window = true;
 		return 0;
 	default:
 		fputs(usage, stderr);

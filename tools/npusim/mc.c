@@ -17,6 +17,8 @@
 
 #include "chip.h"
 #include "dma.h"
+#include "fault_points.h"
+#include "hooks.h"
 #include "log.h"
 #include "mmu.h"
 #include "regs.h"
@@ -34,7 +36,7 @@
 #define NS_PER_MS	1000000ull
 #define NS_PER_S	1000000000ull
 
-enum action { ACT_QUIT, ACT_RESET, ACT_BOOT, ACT_RUN };
+enum action { ACT_QUIT, ACT_RESET, ACT_BOOT, ACT_RUN, ACT_FAULT };
 
 struct as_regs {
 	uint64_t pgd;
@@ -46,6 +48,7 @@ struct sim_mc {
 	pthread_t thread;
 	struct sim_worker *worker[NE1_MAX_CORES];
 	struct sim_mmu_port *core_port[NE1_MAX_CORES];
+	struct sim_core_hooks hooks;
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -146,6 +149,11 @@ void sim_mc_mailbox(struct sim_mc *mc)
 	post(mc, NE1_MC_IRQ_MBOX, 0);
 }
 
+void sim_mc_kick(struct sim_mc *mc)
+{
+	post(mc, 0, 0);
+}
+
 /* ---- Events of the compute cores ---- */
 
 static void core_left_running(void *ctx)
@@ -172,16 +180,23 @@ static void leave_window(struct sim_mc *mc)
 }
 
 /* Stays inside until the end of the slice: firmware touches shared memory in runs. */
-static uint8_t *window(struct sim_mc *mc, uint32_t addr, uint64_t size, bool write)
+static struct sim_mem *enter_window(struct sim_mc *mc)
 {
 	struct sim_mem *mem = sim_mmu_port_mem(mc->port);
-	uint64_t va = addr - NE1_MC_WINDOW, len = size;
-	enum ne1_mmu_code code;
-	uint8_t *at;
 
 	if (!mc->in_window)
 		mem->enter(mem);
 	mc->in_window = true;
+	return mem;
+}
+
+static uint8_t *window(struct sim_mc *mc, uint64_t va, uint64_t size, bool write)
+{
+	struct sim_mem *mem = enter_window(mc);
+	enum ne1_mmu_code code;
+	uint64_t len = size;
+	uint8_t *at;
+
 	at = mem->map(mem, 0, va, &len, write, &code);
 	if (!at) {
 		sim_regs_mmu_fault(mc->parts.regs, NE1_UNIT_MCU << 12 | (uint32_t)code << 16 |
@@ -194,7 +209,8 @@ static uint8_t *window(struct sim_mc *mc, uint32_t addr, uint64_t size, bool wri
 /* Acquire and release: the host sees stores in program order, firmware loads likewise. */
 static bool window_load(struct sim_mc *mc, uint32_t addr, unsigned int size, uint32_t *value)
 {
-	uint8_t *at = window(mc, addr, size, false);
+	uint64_t va = addr - NE1_MC_WINDOW;
+	uint8_t *at = window(mc, va, size, false);
 
 	if (!at)
 		return false;
@@ -204,13 +220,18 @@ static bool window_load(struct sim_mc *mc, uint32_t addr, unsigned int size, uin
 		*value = __atomic_load_n((uint16_t *)at, __ATOMIC_ACQUIRE);
 	else
 		*value = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	sim_fi_loaded(mc->parts.faults, va, value);
 	return true;
 }
 
 static bool window_store(struct sim_mc *mc, uint32_t addr, unsigned int size, uint32_t value)
 {
-	uint8_t *at = window(mc, addr, size, true);
+	uint64_t va = addr - NE1_MC_WINDOW;
+	uint8_t *at;
 
+	if (sim_fi_store(mc->parts.faults, enter_window(mc), &va, size, &value))
+		return true;
+	at = window(mc, va, size, true);
 	if (!at)
 		return false;
 	if (size == 4)
@@ -352,6 +373,8 @@ static bool core_access(struct sim_mc *mc, uint32_t offset, bool write, uint32_t
 
 	if (c >= mc->parts.chip->cores)
 		return false;
+	if (write && offset % 0x100 == NE1_MC_CORE_CTRL)
+		*value = sim_fi_core_control(mc->parts.faults, c, *value);
 	if (write)
 		sim_worker_write(mc->worker[c], offset % 0x100, *value);
 	else
@@ -370,6 +393,8 @@ static bool ctrl_access(struct sim_mc *mc, uint32_t addr, bool write, uint32_t *
 			  "host-irq bits=0x%x", *value);
 		return true;
 	}
+	if (write && addr == NE1_MC_BOOT_STATE && sim_fi_boot_state(mc->parts.faults, *value))
+		return true;
 	pthread_mutex_lock(&mc->lock);
 	if (write)
 		ctrl_store(mc, addr, *value);
@@ -423,7 +448,8 @@ static void check_deadlines(struct sim_mc *mc, uint64_t now)
 		mc->timer_armed = false;
 		mc->irq_pending |= NE1_MC_IRQ_TIMER;
 	}
-	if (mc->watchdog_ms && now >= mc->watchdog_device_ns && host_ns() >= mc->watchdog_host_ns) {
+	if (mc->watchdog_ms && now >= mc->watchdog_device_ns && host_ns() >= mc->watchdog_host_ns &&
+	    !sim_fi_watchdog_held(mc->parts.faults)) {
 		sim_log(SIM_LOG_WARN, mc->parts.who, "watchdog of %u ms expired at pc 0x%08x",
 			mc->watchdog_ms, rv32_pc(mc->cpu));
 		mc->watchdog_ms = 0;
@@ -443,10 +469,10 @@ static bool cores_running(struct sim_mc *mc)
 /* With the lock held: sleeps until woken or the next deadline is near. */
 static void wait_for_event(struct sim_mc *mc, uint64_t now, bool jobs)
 {
-	uint64_t sleep_ns = UINT64_MAX;
+	uint64_t sleep_ns = sim_fi_sleep_ns(mc->parts.faults);
 	struct timespec until;
 
-	if (mc->running && mc->timer_armed)
+	if (mc->running && mc->timer_armed && mc->timer_ns - now < sleep_ns)
 		sleep_ns = mc->timer_ns - now;
 	if (mc->running && mc->watchdog_ms) {
 		uint64_t host = host_ns(), device_left, host_left;
@@ -475,6 +501,13 @@ static void wait_for_event(struct sim_mc *mc, uint64_t now, bool jobs)
 	pthread_cond_timedwait(&mc->wake, &mc->lock, &until);
 }
 
+/* Whether a fault keeps a reset or a boot from going on. */
+static bool held_back(struct sim_mc *mc, enum action action)
+{
+	return (action == ACT_RESET && sim_fi_reset_held(mc->parts.faults)) ||
+	       (action == ACT_BOOT && sim_fi_boot_held(mc->parts.faults));
+}
+
 /* What to do next; for ACT_RUN with the level of the core's interrupt. */
 static enum action next_action(struct sim_mc *mc, bool *irq)
 {
@@ -485,14 +518,19 @@ static enum action next_action(struct sim_mc *mc, bool *irq)
 		uint64_t now = sim_soc_time_ns(mc->parts.soc);
 		bool jobs = cores_running(mc);
 
-		action = mc->quit ? ACT_QUIT : mc->reset_wanted ? ACT_RESET : ACT_BOOT;
-		if (action != ACT_BOOT || mc->boot_wanted)
+		action = mc->quit ? ACT_QUIT : mc->reset_wanted ? ACT_RESET :
+			 mc->boot_wanted ? ACT_BOOT : ACT_RUN;
+		if (action != ACT_RUN && !held_back(mc, action))
 			break;
-		action = ACT_RUN;
 		if (mc->running)
 			check_deadlines(mc, now);
 		*irq = mc->irq_pending & mc->irq_enable;
-		if (mc->running && (!mc->waiting || *irq))
+		if (action == ACT_RUN && sim_fi_due(mc->parts.faults)) {
+			action = ACT_FAULT;
+			break;
+		}
+		if (action == ACT_RUN && mc->running && (!mc->waiting || *irq) &&
+		    !sim_fi_held(mc->parts.faults))
 			break;
 		wait_for_event(mc, now, jobs);
 	}
@@ -525,6 +563,7 @@ static void do_boot(struct sim_mc *mc)
 	set_boot_status(mc, NE1_BOOT_STATE_LOADING, NE1_BOOT_ERR_NONE);
 	err = sim_bootrom_load(mc->parts.dma, boot.image, boot.image_size, mc->parts.fuses,
 			       mc->image);
+	err = sim_fi_boot_error(mc->parts.faults, err);
 	if (err) {
 		sim_log(SIM_LOG_WARN, mc->parts.who,
 			"firmware image of %u bytes at 0x%" PRIx64 " refused: error %u",
@@ -543,6 +582,7 @@ static void do_boot(struct sim_mc *mc)
 static void do_reset(struct sim_mc *mc)
 {
 	mc->running = mc->waiting = false;
+	sim_fi_reset_begin(mc->parts.faults);
 	for (unsigned int c = 0; c < mc->parts.chip->cores; c++)
 		sim_worker_reset(mc->worker[c]);
 	sim_mmu_reset(mc->parts.mmu);
@@ -552,6 +592,7 @@ static void do_reset(struct sim_mc *mc)
 	mc->watchdog_ms = 0;
 
 	/* Interrupts first: whoever reads RESET as 0 may start the next firmware. */
+	sim_fi_reset_end(mc->parts.faults);
 	sim_regs_reset_done(mc->parts.regs);
 	pthread_mutex_lock(&mc->lock);
 	mc->irq_enable = 0;
@@ -565,9 +606,11 @@ static void do_reset(struct sim_mc *mc)
 
 static void do_run(struct sim_mc *mc, bool irq)
 {
+	uint64_t start = sim_fi_slice_start(mc->parts.faults);
 	enum rv32_exit exit = rv32_run(mc->cpu, SLICE, irq);
 
 	leave_window(mc);
+	sim_fi_slice_end(mc->parts.faults, start);
 	mc->waiting = exit == RV32_WFI;
 	if (exit != RV32_DOUBLE_FAULT)
 		return;
@@ -577,6 +620,15 @@ static void do_run(struct sim_mc *mc, bool irq)
 	mc->running = false;
 	set_boot_status(mc, NE1_BOOT_STATE_PANIC, PANIC_DOUBLE_FAULT);
 	sim_regs_raise(mc->parts.regs, NE1_IRQ_FATAL);
+}
+
+/* Faults that need this thread. */
+static void do_fault(struct sim_mc *mc)
+{
+	if (sim_fi_crash(mc->parts.faults, mc->cpu))
+		mc->waiting = false;
+	sim_fi_work(mc->parts.faults, enter_window(mc));
+	leave_window(mc);
 }
 
 static void *mc_main(void *arg)
@@ -597,6 +649,9 @@ static void *mc_main(void *arg)
 		case ACT_RUN:
 			do_run(mc, irq);
 			break;
+		case ACT_FAULT:
+			do_fault(mc);
+			break;
 		}
 	}
 }
@@ -613,11 +668,14 @@ static int new_workers(struct sim_mc *mc)
 		mc->core_port[c] = sim_mmu_port_new(mc->parts.mmu);
 		if (!mc->core_port[c])
 			return ENOMEM;
+		sim_mmu_port_set_faults(mc->core_port[c], mc->parts.faults);
 		mc->worker[c] = sim_worker_new(mc->parts.chip, mc->parts.soc,
 					       sim_mmu_port_mem(mc->core_port[c]),
 					       mc->parts.threads, &events);
 		if (!mc->worker[c])
 			return errno;
+		if (mc->parts.faults)
+			sim_worker_set_hooks(mc->worker[c], &mc->hooks, c);
 	}
 	return 0;
 }
@@ -646,6 +704,7 @@ struct sim_mc *sim_mc_new(const struct sim_mc_parts *parts)
 	if (!mc)
 		return NULL;
 	mc->parts = *parts;
+	mc->hooks = sim_fi_core_hooks(parts->faults);
 	pthread_mutex_init(&mc->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

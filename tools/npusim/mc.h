@@ -13,6 +13,7 @@
 
 struct sim_chip;
 struct sim_dma;
+struct sim_fi;
 struct sim_mc;
 struct sim_mmu;
 struct sim_regs;
@@ -29,6 +30,7 @@ struct sim_mc_parts {
 	struct sim_regs *regs;
 	struct sim_trace *trace;	/* may be NULL */
 	const struct sim_fuses *fuses;
+	struct sim_fi *faults;		/* may be NULL */
 	unsigned int threads;		/* host threads for the arithmetic of one command */
 };
 
@@ -50,5 +52,6 @@ uint32_t sim_mc_boot_status(struct sim_mc *mc);	/* NE1_REG_BOOT_STATUS */
 
 void sim_mc_doorbell(struct sim_mc *mc, unsigned int queue);
 void sim_mc_mailbox(struct sim_mc *mc);
+void sim_mc_kick(struct sim_mc *mc);	/* look at the faults again */
 
 #endif

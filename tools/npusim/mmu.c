@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "dma.h"
+#include "fault_points.h"
 
 #define TLB_PAGES	1024	/* entries for 4 KiB leaves, direct mapped */
 #define TLB_BLOCKS	64	/* and for 2 MiB leaves */
-#define PORTS_MAX	(NE1_MAX_CORES + 1)
+#define PORTS_MAX	(NE1_MAX_CORES + 2)	/* cores, the window, the fault engine */
 
 #define PAGE_SHIFT	12
 #define BLOCK_SHIFT	21
@@ -34,6 +35,7 @@ struct asid {
 struct sim_mmu_port {
 	struct sim_mem mem;	/* first: sim_mem callbacks cast back */
 	struct sim_mmu *mmu;
+	struct sim_fi *faults;
 	atomic_uint_fast64_t brackets;	/* enters + leaves: odd while inside */
 	uint64_t busy_mark;		/* brackets at the last invalidate; under mmu->lock */
 	struct tlb_entry pages[TLB_PAGES];
@@ -42,6 +44,7 @@ struct sim_mmu_port {
 
 struct sim_mmu {
 	struct sim_dma *dma;
+	struct sim_fi *faults;
 	unsigned int asids;
 	pthread_mutex_t lock;	/* pgd and enabled of asid[], port[], busy_mark */
 	struct asid asid[NE1_MAX_ASIDS];
@@ -77,6 +80,7 @@ void sim_mmu_set_asid(struct sim_mmu *mmu, unsigned int asid, uint64_t pgd, bool
 {
 	if (asid >= mmu->asids)
 		return;
+	sim_fi_set_asid(mmu->faults, asid, pgd & NE1_PTE_ADDR);
 	pthread_mutex_lock(&mmu->lock);
 	mmu->asid[asid].pgd = pgd & NE1_PTE_ADDR;
 	mmu->asid[asid].enabled = enable;
@@ -92,6 +96,8 @@ void sim_mmu_reset(struct sim_mmu *mmu)
 
 void sim_mmu_invalidate(struct sim_mmu *mmu)
 {
+	if (sim_fi_tlb_stale(mmu->faults))
+		return;
 	pthread_mutex_lock(&mmu->lock);
 	for (unsigned int i = 0; i < mmu->asids; i++)
 		atomic_fetch_add(&mmu->asid[i].epoch, 1);
@@ -194,6 +200,9 @@ static enum ne1_mmu_code fill(struct sim_mmu_port *port, unsigned int asid, uint
 	pthread_mutex_unlock(&mmu->lock);
 	if (!enabled)
 		return NE1_MMU_RANGE;
+	sim_fi_walked(mmu->faults);
+	if (sim_fi_walk_fails(port->faults, asid, va))
+		return NE1_MMU_BUS;
 	code = walk(mmu, pgd, va, &pte, &shift);
 	if (code)
 		return code;
@@ -228,6 +237,11 @@ static uint8_t *port_map(struct sim_mem *mem, unsigned int asid, uint64_t va, ui
 		*code = NE1_MMU_RANGE;
 		return NULL;
 	}
+	if (sim_fi_mmu_armed(port->faults)) {
+		*code = sim_fi_translate(port->faults, asid, va, write);
+		if (*code)
+			return NULL;
+	}
 	/* Read before the tables: an entry filled while they change is already stale. */
 	epoch = atomic_load(&port->mmu->asid[asid].epoch);
 	dma_gen = sim_dma_generation(port->mmu->dma);
@@ -244,6 +258,16 @@ static uint8_t *port_map(struct sim_mem *mem, unsigned int asid, uint64_t va, ui
 		*len = e->last - va + 1;
 	*code = NE1_MMU_OK;
 	return e->mem + (va - e->first);
+}
+
+void sim_mmu_set_faults(struct sim_mmu *mmu, struct sim_fi *faults)
+{
+	mmu->faults = faults;
+}
+
+void sim_mmu_port_set_faults(struct sim_mmu_port *port, struct sim_fi *faults)
+{
+	port->faults = faults;
 }
 
 static void port_enter(struct sim_mem *mem)

@@ -14,12 +14,17 @@
 #include "mem.h"
 
 struct sim_dma;
+struct sim_fi;
 struct sim_mmu;
 struct sim_mmu_port;
 
 /* NULL when memory is short. */
 struct sim_mmu *sim_mmu_new(struct sim_dma *dma, unsigned int asids);
 void sim_mmu_free(struct sim_mmu *mmu);	/* ports first */
+
+/* Before ports are used.  A port has faults of its own accesses only if it is told to. */
+void sim_mmu_set_faults(struct sim_mmu *mmu, struct sim_fi *faults);
+void sim_mmu_port_set_faults(struct sim_mmu_port *port, struct sim_fi *faults);
 
 struct sim_mmu_port *sim_mmu_port_new(struct sim_mmu *mmu);
 void sim_mmu_port_free(struct sim_mmu_port *port);

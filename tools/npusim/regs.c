@@ -8,6 +8,7 @@
 
 #include "bootrom.h"
 #include "chip.h"
+#include "fault_points.h"
 #include "irq.h"
 #include "log.h"
 #include "mc.h"
@@ -98,6 +99,7 @@ void sim_regs_reset(struct sim_regs *regs)
 	regs->pgd = 0;
 	sim_irq_clear_pending(regs->parts.irq);
 	pthread_mutex_unlock(&regs->lock);
+	sim_fi_reset_asked(regs->parts.faults);
 	sim_mc_reset(regs->mc);
 }
 
@@ -179,7 +181,7 @@ static uint32_t read_telemetry(struct sim_regs *regs, uint32_t offset)
 	case NE1_REG_TIME_HI:
 		return latched_high(regs, LATCH_TIME);
 	case NE1_REG_FREQ:
-		return sim_soc_freq_khz(soc);
+		return sim_fi_freq(regs->parts.faults, sim_soc_freq_khz(soc));
 	case NE1_REG_TEMP_DIE:
 		return sim_soc_temp_die_mc(soc);
 	case NE1_REG_TEMP_BOARD:
@@ -319,6 +321,7 @@ static void boot(struct sim_regs *regs)
 				   .image_size = regs->image_size,
 				   .pgd = regs->pgd };
 	pthread_mutex_unlock(&regs->lock);
+	sim_fi_boot_begin(regs->parts.faults);
 	sim_mc_start(regs->mc, &boot);
 }
 
@@ -326,7 +329,8 @@ static void write_doorbell(struct sim_regs *regs, uint32_t offset)
 {
 	uint32_t queue = (offset - NE1_DOORBELL_BASE) / (NE1_DOORBELL(1) - NE1_DOORBELL(0));
 
-	if (offset == NE1_DOORBELL(queue) && queue < regs->parts.chip->queues)
+	if (offset == NE1_DOORBELL(queue) && queue < regs->parts.chip->queues &&
+	    !sim_fi_doorbell(regs->parts.faults, queue))
 		sim_mc_doorbell(regs->mc, queue);
 }
 
@@ -359,7 +363,8 @@ void sim_regs_write(struct sim_regs *regs, uint32_t offset, const void *data, ui
 			sim_mmu_invalidate(regs->parts.mmu);
 		return;
 	case NE1_REG_MBOX_DB:
-		sim_mc_mailbox(regs->mc);
+		if (!sim_fi_mailbox(regs->parts.faults))
+			sim_mc_mailbox(regs->mc);
 		return;
 	}
 	pthread_mutex_lock(&regs->lock);

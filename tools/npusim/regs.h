@@ -10,6 +10,7 @@
 
 struct sim_chip;
 struct sim_fuses;
+struct sim_fi;
 struct sim_irq;
 struct sim_mc;
 struct sim_mmu;
@@ -24,6 +25,7 @@ struct sim_regs_parts {
 	struct sim_mmu *mmu;
 	struct sim_irq *irq;
 	const struct sim_fuses *fuses;
+	struct sim_fi *faults;		/* may be NULL */
 };
 
 struct sim_regs *sim_regs_new(const struct sim_regs_parts *parts); /* NULL when memory is short */

@@ -75,6 +75,14 @@ void rv32_yield(struct rv32 *cpu)
 	cpu->yield = true;
 }
 
+void rv32_jump(struct rv32 *cpu, uint32_t pc, bool unhandled)
+{
+	cpu->pc = pc;
+	cpu->in_trap = false;
+	if (unhandled)
+		cpu->mtvec = 0;
+}
+
 uint32_t rv32_pc(const struct rv32 *cpu)
 {
 	return cpu->pc;

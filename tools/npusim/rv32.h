@@ -51,6 +51,9 @@ enum rv32_exit rv32_run(struct rv32 *cpu, unsigned int budget, bool irq);
 /* From a bus callback: end rv32_run() after this instruction. */
 void rv32_yield(struct rv32 *cpu);
 
+/* Goes on at @pc, which may be any; @unhandled: what it traps to is gone too. */
+void rv32_jump(struct rv32 *cpu, uint32_t pc, bool unhandled);
+
 uint32_t rv32_pc(const struct rv32 *cpu);
 uint32_t rv32_reg(const struct rv32 *cpu, unsigned int index);
 uint64_t rv32_retired(const struct rv32 *cpu);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -39,6 +40,7 @@ struct sim_vfio {
 	const struct sim_vfio_ops *ops;
 	void *ctx;
 	int listener, conn, stop;
+	pthread_mutex_t conn_lock;	/* conn is closed with it held */
 	bool negotiated;
 	struct message msg;
 	/* 8-byte aligned: the messages' structs are read in place. */
@@ -454,6 +456,15 @@ static bool answer(struct sim_vfio *vfio, int result)
 	return transmit(vfio, vfio->reply, hdr.size);
 }
 
+static void stall(struct sim_vfio *vfio)
+{
+	struct pollfd p = { .fd = vfio->stop, .events = POLLIN };
+	unsigned int ms = vfio->ops->stall_ms(vfio->ctx);
+
+	if (ms)
+		poll(&p, 1, (int)ms);
+}
+
 static bool serve_message(struct sim_vfio *vfio)
 {
 	struct message *msg = &vfio->msg;
@@ -476,6 +487,7 @@ static bool serve_message(struct sim_vfio *vfio)
 			msg->hdr.command);
 		return true;
 	}
+	stall(vfio);
 	result = dispatch(vfio);
 	close_fds(msg);		/* before the client hears of it */
 	return answer(vfio, result);
@@ -492,8 +504,10 @@ static void serve_connection(struct sim_vfio *vfio)
 		alive = serve_message(vfio);
 		close_fds(&vfio->msg);
 	} while (alive);
+	pthread_mutex_lock(&vfio->conn_lock);
 	close(vfio->conn);
 	vfio->conn = -1;
+	pthread_mutex_unlock(&vfio->conn_lock);
 	vfio->ops->disconnect(vfio->ctx);
 	sim_log(SIM_LOG_INFO, vfio->path, "client disconnected");
 }
@@ -501,8 +515,12 @@ static void serve_connection(struct sim_vfio *vfio)
 void sim_vfio_serve(struct sim_vfio *vfio)
 {
 	while (wait_conn(vfio, vfio->listener, POLLIN)) {
-		vfio->conn = accept4(vfio->listener, NULL, NULL, SOCK_CLOEXEC);
-		if (vfio->conn >= 0)
+		int conn = accept4(vfio->listener, NULL, NULL, SOCK_CLOEXEC);
+
+		pthread_mutex_lock(&vfio->conn_lock);
+		vfio->conn = conn;
+		pthread_mutex_unlock(&vfio->conn_lock);
+		if (conn >= 0)
 			serve_connection(vfio);
 	}
 }
@@ -513,6 +531,14 @@ void sim_vfio_stop(struct sim_vfio *vfio)
 	ssize_t n = write(vfio->stop, &one, sizeof(one));
 
 	(void)n;	/* fails only when it is set already */
+}
+
+void sim_vfio_drop(struct sim_vfio *vfio)
+{
+	pthread_mutex_lock(&vfio->conn_lock);
+	if (vfio->conn >= 0)
+		shutdown(vfio->conn, SHUT_RDWR);
+	pthread_mutex_unlock(&vfio->conn_lock);
 }
 
 /* Whether @path may become our socket: it is free, or a socket left over from a process that died.
@@ -585,6 +611,7 @@ struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, 
 	vfio->ops = ops;
 	vfio->ctx = ctx;
 	vfio->conn = -1;
+	pthread_mutex_init(&vfio->conn_lock, NULL);
 	vfio->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (vfio->stop < 0)
 		goto err_free;
@@ -608,5 +635,6 @@ void sim_vfio_free(struct sim_vfio *vfio)
 	unlink(vfio->path);
 	close(vfio->listener);
 	close(vfio->stop);
+	pthread_mutex_destroy(&vfio->conn_lock);
 	free(vfio);
 }

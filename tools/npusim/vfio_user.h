@@ -38,6 +38,8 @@ struct sim_vfio_ops {
 
 	void (*reset)(void *ctx);
 	void (*disconnect)(void *ctx);	/* the client is gone, whatever it gave us too */
+
+	unsigned int (*stall_ms)(void *ctx);	/* before a message is served: be silent so long */
 };
 
 struct sim_vfio;
@@ -48,5 +50,6 @@ void sim_vfio_free(struct sim_vfio *vfio);	/* removes the socket */
 
 void sim_vfio_serve(struct sim_vfio *vfio);	/* until sim_vfio_stop() */
 void sim_vfio_stop(struct sim_vfio *vfio);	/* any thread */
+void sim_vfio_drop(struct sim_vfio *vfio);	/* ends the connection there is; any thread */
 
 #endif

@@ -367,6 +367,12 @@ err_errno:
 	return NULL;
 }
 
+void sim_worker_set_hooks(struct sim_worker *w, const struct sim_core_hooks *hooks,
+			  unsigned int index)
+{
+	sim_core_set_hooks(w->core, hooks, index);
+}
+
 void sim_worker_free(struct sim_worker *w)
 {
 	if (!w)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct sim_chip;
+struct sim_core_hooks;
 struct sim_mem;
 struct sim_soc;
 struct sim_worker;
@@ -25,6 +26,9 @@ struct sim_worker_events {
 struct sim_worker *sim_worker_new(const struct sim_chip *chip, struct sim_soc *soc,
 				  struct sim_mem *mem, unsigned int threads,
 				  const struct sim_worker_events *events);
+/* Before the first job; see sim_core_set_hooks(). */
+void sim_worker_set_hooks(struct sim_worker *worker, const struct sim_core_hooks *hooks,
+			  unsigned int index);
 void sim_worker_free(struct sim_worker *worker);	/* stops a running job */
 
 /* The rest from the management core's thread only.  @offset: NE1_MC_CORE_*. */
