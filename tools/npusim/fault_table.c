@@ -144,7 +144,7 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 	[NPUSIM_RESULT_STATUS] = {
 		.name = "result-status", .help = "the result of a job has another fault code",
 		.event = "the end of a job", .selects = 1,
-		.arg = { QUEUE, ARG("fault", UINT32_MAX, NE1_FAULT_ECC, "enum ne1_fault") },
+		.arg = { QUEUE, ARG("code", UINT32_MAX, NE1_FAULT_ECC, "enum ne1_fault") },
 	},
 	[NPUSIM_SCRIBBLE] = {
 		.name = "scribble", .help = "hostile firmware: writes random values to what it shares",

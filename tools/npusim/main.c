@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "chip.h"
+#include "ctl.h"
 #include "dev_key.h"
 #include "device.h"
 #include "dma.h"
@@ -24,7 +25,7 @@
 struct options {
 	const char *sockets[DEVICES_MAX];
 	unsigned int n_sockets;
-	const char *chip, *key, *trace;
+	const char *chip, *key, *trace, *control;
 	struct sim_device_config device;
 	struct sim_fuses fuses;
 };
@@ -40,6 +41,7 @@ enum {
 	OPT_KEY,
 	OPT_MIN_SVN,
 	OPT_WINDOW,
+	OPT_CONTROL,
 	OPT_HELP
 };
 
@@ -53,6 +55,7 @@ static const struct option long_options[] = {
 	{ "plain-msi", no_argument, NULL, OPT_MSI },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "min-security-version", required_argument, NULL, OPT_MIN_SVN },
+	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "debug-window", no_argument, NULL, OPT_WINDOW },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
@@ -69,6 +72,7 @@ static const char usage[] =
 	"  --plain-msi                offer MSI only, no MSI-X\n"
 	"  --key FILE                 boot key (64 hex digits) instead of the development key\n"
 	"  --min-security-version N   refuse firmware of a lower security version (default 0)\n"
+	"  --control PATH             serve requests for faults and counts at this UNIX socket\n"
 	"  --debug-window             registers in BAR 0 by which a guest can arm faults\n";
 
 static int fail(const char *what, const char *value, const char *want)
@@ -138,6 +142,9 @@ static int set_option(struct options *opts, int opt, const char *arg)
 			return fail("--min-security-version", arg, "not 0 to 4294967295");
 		opts->fuses.min_security_version = n;
 		return 0;
+	case OPT_CONTROL:
+		opts->control = arg;
+		return 0;
 	case OPT_WINDOW:
 		opts->device.debug_window = true;
 		return 0;
@@ -194,6 +201,7 @@ static int run(const struct options *opts, const sigset_t *signals)
 	struct sim_device *devices[DEVICES_MAX] = { NULL };
 	struct sim_device_config config = opts->device;
 	int status = EXIT_FAILURE, sig;
+	struct sim_ctl *ctl = NULL;
 	unsigned int n;
 
 	for (n = 0; n < opts->n_sockets; n++) {
@@ -202,9 +210,15 @@ static int run(const struct options *opts, const sigset_t *signals)
 		if (!devices[n])
 			goto out;
 	}
+	if (opts->control) {
+		ctl = sim_ctl_new(opts->control, devices, n);
+		if (!ctl)
+			goto out;
+	}
 	sigwait(signals, &sig);
 	status = EXIT_SUCCESS;
 out:
+	sim_ctl_free(ctl);
 	while (n--)
 		sim_device_free(devices[n]);
 	return status;

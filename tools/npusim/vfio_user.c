@@ -16,16 +16,15 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "irq.h"
 #include "log.h"
+#include "usock.h"
 #include "vfio_proto.h"
 
 #define PAYLOAD_MAX	(SIM_VFIO_MAX_XFER + 4096)
-#define BACKLOG		4
 
 struct message {
 	struct vu_header hdr;
@@ -541,67 +540,6 @@ void sim_vfio_drop(struct sim_vfio *vfio)
 	pthread_mutex_unlock(&vfio->conn_lock);
 }
 
-/* Whether @path may become our socket: it is free, or a socket left over from a process that died.
- */
-static int check_free(const struct sockaddr_un *addr)
-{
-	struct stat st;
-	int fd, err = 0;
-
-	if (lstat(addr->sun_path, &st))
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
-		err = -EADDRINUSE;
-	close(fd);
-	return err;
-}
-
-/* Whoever waits for the socket to appear may connect at once: it gets its name when it listens. */
-static int listen_then_name(const struct sockaddr_un *addr)
-{
-	struct sockaddr_un temp = *addr;
-	int fd, err;
-
-	strcat(temp.sun_path, "~");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(temp.sun_path);
-	if (!bind(fd, (struct sockaddr *)&temp, sizeof(temp)) && !listen(fd, BACKLOG) &&
-	    !rename(temp.sun_path, addr->sun_path))
-		return fd;
-	err = -errno;
-	unlink(temp.sun_path);
-	close(fd);
-	return err;
-}
-
-static int listen_at(const char *path)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) + 1 >= sizeof(addr.sun_path)) {
-		sim_log(SIM_LOG_ERROR, path, "socket path is longer than %zu bytes",
-			sizeof(addr.sun_path) - 2);
-		return -1;
-	}
-	memcpy(addr.sun_path, path, strlen(path));
-	fd = check_free(&addr);
-	if (!fd)
-		fd = listen_then_name(&addr);
-	if (fd < 0) {
-		sim_log(SIM_LOG_ERROR, path, "cannot listen: %s", strerror(-fd));
-		return -1;
-	}
-	return fd;
-}
-
 struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, void *ctx)
 {
 	struct sim_vfio *vfio = calloc(1, sizeof(*vfio));
@@ -615,7 +553,7 @@ struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, 
 	vfio->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (vfio->stop < 0)
 		goto err_free;
-	vfio->listener = listen_at(path);
+	vfio->listener = sim_listen(path);
 	if (vfio->listener < 0)
 		goto err_stop;
 	memcpy(vfio->path, path, strlen(path) + 1);

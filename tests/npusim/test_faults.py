@@ -1,0 +1,699 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every fault of npusim, armed through the control socket and through the debug window, and seen by a
+host; afterwards the device works again.
+"""
+import contextlib
+import os
+import struct
+import tempfile
+import time
+
+import tap
+from faultctl import FAULTS, Control, SocketPath, WindowPath
+from fwjob import COPY, JobHost, Queue
+from ne1 import C
+from probe import END, dma, mm
+from vfio import Client, Closed, serving, wait_until
+
+IMAGE = os.path.join(os.environ.get("O", "build"), "firmware", "npuedge-ne1.fw")
+LONG = [mm(0, 16384, 32768, 64, 64, 64)] * 4000 + [END]
+CASES = {}
+
+
+def image():
+    with open(IMAGE, "rb") as file:
+        return file.read()
+
+
+class Rig:
+    """A device with the control path of choice."""
+
+    def __init__(self, server, client, control, kind):
+        self.server, self.client, self.control = server, client, control
+        self.path = kind(control, client)
+        self.host = JobHost(client)
+
+    def boot(self):
+        self.host.boot(image())
+
+    def queue(self, index=0):
+        return Queue(self.host, index)
+
+    def arm(self, fault, **args):
+        self.path.arm(fault, **args)
+
+    def fired(self, fault):
+        return self.path.status(fault)[3]
+
+    def beats(self, seconds):
+        before = self.host.u32(128 + 12)
+        time.sleep(seconds)
+        return self.host.u32(128 + 12) - before
+
+    def no_event(self, seconds=0.25):
+        """No message comes."""
+        try:
+            got = self.host.event(seconds)
+        except TimeoutError:
+            return
+        raise AssertionError(f"message {got}")
+
+    def quiet(self):
+        """Forget interrupts so far."""
+        for vector in self.host.vectors:
+            vector.wait(0)
+
+
+@contextlib.contextmanager
+def rig(kind=SocketPath, *options):
+    with tempfile.TemporaryDirectory(prefix="npusim-ctl-") as directory:
+        path = os.path.join(directory, "control")
+        with serving("--control", path, "--debug-window", *options) as server:
+            wait_until(lambda: os.path.exists(path))
+            control = Control(path, timeout=20)
+            try:
+                with Client(server.path) as client:
+                    r = Rig(server, client, control, kind)
+                    with r.host:
+                        yield r
+            finally:
+                control.close()
+        assert not os.path.exists(path), "the control socket was left"
+
+
+def case(fault):
+    """A test of `fault` for each control path."""
+    def register(function):
+        CASES[fault] = function
+        for kind in (SocketPath, WindowPath):
+            def test(kind=kind):
+                with rig(kind) as r:
+                    function(r)
+                    if fault == "removal":
+                        return
+                    assert r.fired(fault) >= 1, "nothing was counted"
+                    works_again(r)
+            test.__doc__ = f"{fault} by {kind.name}"
+            test.__name__ = f"test_{fault.replace('-', '_')}_{kind.name}"
+            globals()[test.__name__] = test
+        return function
+    return register
+
+
+def works_again(r):
+    r.path.disarm_all()
+    r.host.reboot(image())
+    r.queue().copy_works()
+
+
+# Firmware and boot.
+
+@case("fw-hang")
+def _(r):
+    r.boot()
+    assert r.beats(0.3) > 0
+    r.arm("fw-hang")
+    time.sleep(0.05)
+    assert r.beats(0.3) == 0
+    assert r.host.vectors[3].wait(5) == 1, "the watchdog did not bite"
+    r.path.disarm("fw-hang")
+    assert r.beats(0.3) > 0
+    r.arm("fw-hang", watchdog=0, duration_us=1500000)
+    assert r.host.vectors[3].wait(1.3) == 0, "the watchdog bites though it is stopped"
+    wait_until(lambda: r.beats(0.1) > 0)
+
+
+@case("fw-slow")
+def _(r):
+    r.boot()
+    start = time.monotonic()
+    r.host.call(C.NE1_CMD_PING)
+    fast = time.monotonic() - start
+    r.arm("fw-slow", factor=3000)
+    start = time.monotonic()
+    r.host.call(C.NE1_CMD_PING)
+    r.host.call(C.NE1_CMD_PING)
+    slow = time.monotonic() - start
+    assert slow > 3 * fast and slow > 0.01, (fast, slow)
+    wait_until(lambda: r.beats(0.2) > 0)
+
+
+@case("fw-crash")
+def _(r):
+    r.boot()
+    r.arm("fw-crash")
+    assert r.host.vectors[3].wait(5) == 1
+    state, error = r.host.boot_status()
+    assert state == C.NE1_BOOT_STATE_PANIC and error != 0xff, (state, error)
+    r.host.reboot(image())
+    r.arm("fw-crash", double=1)
+    assert r.host.vectors[3].wait(5) == 1
+    assert r.host.boot_status() == (C.NE1_BOOT_STATE_PANIC, 0xff)
+
+
+@case("heartbeat-stuck")
+def _(r):
+    r.boot()
+    r.arm("heartbeat-stuck")
+    time.sleep(0.05)
+    assert r.beats(0.3) == 0
+    assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+def refused_boot(r, error):
+    assert r.host.boot_result(image()) == (C.NE1_BOOT_STATE_FAILED, error)
+
+
+@case("boot-magic")
+def _(r):
+    r.arm("boot-magic")
+    refused_boot(r, C.NE1_BOOT_ERR_MAGIC)
+
+
+@case("boot-truncated")
+def _(r):
+    r.arm("boot-truncated", bytes=64)
+    refused_boot(r, C.NE1_BOOT_ERR_HASH)
+
+
+@case("boot-copy-fail")
+def _(r):
+    r.arm("boot-copy-fail")
+    refused_boot(r, C.NE1_BOOT_ERR_DMA)
+
+
+@case("boot-error")
+def _(r):
+    r.arm("boot-error", error=C.NE1_BOOT_ERR_KEY)
+    refused_boot(r, C.NE1_BOOT_ERR_KEY)
+
+
+@case("boot-abi")
+def _(r):
+    r.arm("boot-abi", major=7, minor=3)
+    r.boot()
+    assert r.host.u32(128) == 7 | 3 << 16
+
+
+@case("boot-not-ready")
+def _(r):
+    r.arm("boot-not-ready")
+    r.host.start(image())
+    wait_until(lambda: r.host.u32(128 + 8) == 1)		# firmware runs
+    time.sleep(0.1)
+    assert r.host.boot_status() == (C.NE1_BOOT_STATE_STARTED, 0)
+
+
+@case("boot-stuck")
+def _(r):
+    r.arm("boot-stuck", duration_us=300000)
+    start = time.monotonic()
+    r.host.start(image())
+    assert r.host.boot_status()[0] == C.NE1_BOOT_STATE_LOADING
+    r.host.wait_state(C.NE1_BOOT_STATE_READY)
+    assert time.monotonic() - start > 0.25
+    r.host.reset()
+    r.arm("boot-stuck")
+    r.host.start(image())
+    time.sleep(0.2)
+    assert r.host.boot_status()[0] == C.NE1_BOOT_STATE_LOADING
+
+
+@case("reset-stuck")
+def _(r):
+    r.boot()
+    r.arm("reset-stuck", duration_us=300000)
+    start = time.monotonic()
+    r.host.reset()
+    assert time.monotonic() - start > 0.25
+    r.arm("reset-stuck")
+    r.client.set_reg(C.NE1_REG_RESET, 1)
+    time.sleep(0.2)
+    assert r.client.reg(C.NE1_REG_RESET) == 1
+
+
+# Messages and results.
+
+@case("evt-garbage")
+def _(r):
+    r.boot()
+    ping = r.host.command
+    for what, index in ((1, 0), (2, 2), (3, 3)):
+        r.arm("evt-garbage", what=what, value=0x4321)
+        ping(C.NE1_CMD_PING)
+        assert r.host.event()[index] == 0x4321, what
+    r.arm("evt-garbage", what=5)
+    last = ping(C.NE1_CMD_PING) - 1
+    assert r.host.event()[:3] == (C.NE1_EVT_REPLY, 0, last), "not the stale one"
+    r.arm("evt-garbage", what=4)
+    sent = ping(C.NE1_CMD_PING)
+    assert r.host.event()[2] == sent
+    r.arm("evt-garbage", type=C.NE1_EVT_REPLY)
+    sent = ping(C.NE1_CMD_PING)
+    assert r.host.event()[:3] != (C.NE1_EVT_REPLY, 0, sent)
+    r.arm("evt-garbage", what=6, value=1000)
+    before = r.host.u32(r.host.EVT_CTL)
+    ping(C.NE1_CMD_PING)
+    wait_until(lambda: r.host.u32(r.host.EVT_CTL) == before + 1001)
+
+
+@case("evt-inject")
+def _(r):
+    r.boot()
+    r.quiet()
+    r.arm("evt-inject", type=C.NE1_EVT_QUEUE_FAULT, queue=3, id=9, status=2)
+    got = r.host.event()[:4]
+    assert got == (C.NE1_EVT_QUEUE_FAULT, 2, 9, 3), got
+    assert r.host.vectors[1].wait(5) >= 1
+    for _ in range(40):			# through the wrap, with the rings apart
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+@case("evt-flood")
+def _(r):
+    r.boot()
+    r.arm("evt-flood", messages=10)
+    for _ in range(10):
+        assert r.host.event()[0] == C.NE1_EVT_REPLY
+    for _ in range(20):
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+    r.arm("evt-flood", messages=1000)
+    for _ in range(r.host.ENTRIES):
+        r.host.event()
+    r.no_event(0.1)
+    r.arm("evt-flood", messages=100, overrun=1)
+    wait_until(lambda: r.host.u32(r.host.EVT_CTL) - r.host.read_events == 100)
+    assert r.beats(0.3) > 0, "firmware does not live"
+
+
+@case("reply-lost")
+def _(r):
+    r.boot()
+    r.arm("reply-lost", command=C.NE1_CMD_LOG_LEVEL, count=2)
+    assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+    for _ in range(2):
+        r.host.command(C.NE1_CMD_LOG_LEVEL, C.NE1_LOG_WARN)
+        r.no_event()
+    for _ in range(40):
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+@case("reply-duplicated")
+def _(r):
+    r.boot()
+    r.arm("reply-duplicated")
+    sent = r.host.command(C.NE1_CMD_PING)
+    assert [r.host.event()[2] for _ in range(2)] == [sent, sent]
+    for _ in range(40):
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+@case("reply-reordered")
+def _(r):
+    r.boot()
+    r.arm("reply-reordered", duration_us=5000000)
+    first = r.host.command(C.NE1_CMD_PING)
+    r.no_event(0.1)
+    second = r.host.command(C.NE1_CMD_PING)
+    assert [r.host.event()[2] for _ in range(2)] == [second, first]
+    r.arm("reply-reordered", duration_us=100000)
+    assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK	# nothing follows: it comes after all
+    for _ in range(40):
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+@case("reply-late")
+def _(r):
+    r.boot()
+    r.arm("reply-late", duration_us=400000)
+    start = time.monotonic()
+    late = r.host.command(C.NE1_CMD_PING)
+    assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+    r.quiet()
+    assert r.host.event()[2] == late and time.monotonic() - start > 0.35
+    assert r.host.vectors[1].wait(5) == 1
+    for _ in range(40):
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+
+
+@case("reply-status")
+def _(r):
+    r.boot()
+    r.arm("reply-status", status=255, after=1)
+    assert [r.host.call(C.NE1_CMD_PING) for _ in range(3)] == [0, 255, 0]
+
+
+@case("done-wrong")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("done-wrong", queue=0, delta=0x5_0000_0001)
+    queue.submit(COPY)
+    wait_until(lambda: queue.done() == 0x5_0000_0002)
+
+
+@case("result-status")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("result-status", queue=0, code=200, after=1)
+    assert [queue.run(COPY)["fault"] for _ in range(3)] == [0, 200, 0]
+
+
+@case("scribble")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    before = r.host.u32(r.host.EVT_CTL)
+    r.arm("scribble", what=1, rate=5000, duration_us=200000)
+    wait_until(lambda: r.host.u32(r.host.EVT_CTL) != before)
+    for what, at, size in ((4, queue.line + 64, 8), (8, queue.line + 72, 8),
+                           (16, r.host.SHARED + queue.results, 64 * queue.ENTRIES),
+                           (32, r.host.SHARED + r.host.LOG_CTL, 4),
+                           (64, r.host.SHARED + 128, 16)):
+        old = r.host.memory.map[at:at + size]
+        r.arm("scribble", what=what, rate=20000, queue=0, duration_us=500000)
+        wait_until(lambda: r.host.memory.map[at:at + size] != old)
+    wait_until(lambda: not r.path.status("scribble")[1])
+
+
+# Doorbells and interrupts.
+
+@case("doorbell-lost")
+def _(r):
+    r.boot()
+    queues = [r.queue(0), r.queue(1)]
+    r.arm("doorbell-lost", queue=1)
+    queues[0].copy_works()
+    queues[1].submit(COPY)
+    time.sleep(0.2)
+    assert queues[1].done() == 0
+    queues[1].ring_doorbell()
+    assert queues[1].wait()["fault"] == 0
+
+
+@case("mbox-lost")
+def _(r):
+    r.boot()
+    r.arm("mbox-lost", count=5)
+    start = time.monotonic()
+    for _ in range(5):			# firmware finds it when the next heartbeat wakes it
+        assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
+    assert time.monotonic() - start > 0.05
+    assert r.fired("mbox-lost") == 5
+
+
+@case("irq-lost")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.quiet()
+    r.client.set_reg(C.NE1_REG_IRQ_STATUS, 0xf)
+    r.arm("irq-lost", vector=0)
+    queue.copy_works()
+    assert r.host.vectors[0].wait(0.2) == 0
+    assert r.client.reg(C.NE1_REG_IRQ_STATUS) & C.NE1_IRQ_QUEUE
+    queue.copy_works()
+    assert r.host.vectors[0].wait() == 1
+
+
+@case("irq-wrong-vector")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.quiet()
+    r.arm("irq-wrong-vector", vector=0, to=2)
+    queue.copy_works()
+    assert r.host.vectors[2].wait() == 1 and r.host.vectors[0].wait(0.1) == 0
+
+
+@case("irq-late")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.quiet()
+    r.arm("irq-late", vector=0, duration_us=300000)
+    queue.copy_works()
+    start = time.monotonic()
+    assert r.host.vectors[0].wait() == 1 and time.monotonic() - start > 0.2
+
+
+@case("irq-early")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.quiet()
+    r.arm("irq-early", duration_us=300000)
+    queue.submit(COPY)
+    start = time.monotonic()
+    assert r.host.vectors[0].wait() >= 1
+    assert queue.done() == 0, "the interrupt was not early"
+    assert queue.wait()["fault"] == 0 and time.monotonic() - start > 0.2
+    assert r.host.vectors[0].wait() >= 1
+
+
+@case("irq-spurious")
+def _(r):
+    r.boot()
+    r.quiet()
+    r.client.set_reg(C.NE1_REG_IRQ_STATUS, 0xf)
+    r.arm("irq-spurious", vector=2)
+    assert r.host.vectors[2].wait() == 1
+    assert r.client.reg(C.NE1_REG_IRQ_STATUS) & C.NE1_IRQ_MMU == 0
+
+
+@case("irq-storm")
+def _(r):
+    r.boot()
+    r.quiet()
+    r.arm("irq-storm", vector=2, rate=2000, duration_us=500000)
+    count, end = 0, time.monotonic() + 0.8
+    while time.monotonic() < end:
+        count += r.host.vectors[2].wait(0.1)
+    assert 200 <= count <= 1001, count
+    assert r.host.vectors[2].wait(0.2) == 0, "the storm goes on"
+
+
+# Memory.
+
+def mmu_fault(r, fault, code, command, **args):
+    """Of two queues only the second one's address space is concerned."""
+    r.boot()
+    queues = [r.queue(0), r.queue(1)]
+    r.arm(fault, queue=1, **args)
+    queues[0].copy_works()
+    result = queues[1].run(COPY)
+    assert (result["fault"], result["code"]) == (C.NE1_FAULT_MMU, code), result
+    assert result["cmd"] == command, result
+    queues[0].copy_works()
+    return result
+
+
+@case("dma-fault")
+def _(r):
+    assert mmu_fault(r, "dma-fault", C.NE1_MMU_BUS, 0, va=Queue.DATA_VA)["va"] == Queue.DATA_VA
+
+
+@case("mmu-invalid")
+def _(r):
+    va = Queue.DATA_VA + 0x1000
+    assert mmu_fault(r, "mmu-invalid", C.NE1_MMU_NOT_PRESENT, 1, va=va)["va"] == va
+
+
+@case("mmu-permission")
+def _(r):
+    va = Queue.DATA_VA + 0x1000
+    assert mmu_fault(r, "mmu-permission", C.NE1_MMU_READ_ONLY, 1)["va"] == va
+
+
+@case("mmu-storm")
+def _(r):
+    mmu_fault(r, "mmu-storm", C.NE1_MMU_NOT_PRESENT, 0)
+    assert r.path.status("mmu-storm")[0], "it is disarmed"
+
+
+@case("walk-error")
+def _(r):
+    mmu_fault(r, "walk-error", C.NE1_MMU_BUS, 0, va=Queue.DATA_VA)
+
+
+@case("tlb-stale")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    queue.copy_works()
+    other = queue.data + 0x2000
+    r.host.put(other, b"B" * 256)
+    r.host.put(queue.data, b"A" * 256)
+
+    def read_after_remap():
+        queue.tables.map(queue.DATA_VA, r.host.BUS + other)
+        r.client.set_reg(C.NE1_REG_MMU_TLB_INV, 1)
+        assert queue.run(COPY)["fault"] == 0
+        return bytes(r.host.memory.map[queue.data + 0x1000:queue.data + 0x1001])
+
+    r.arm("tlb-stale")
+    assert read_after_remap() == b"A"
+    assert read_after_remap() == b"B"
+
+
+@case("stray-write")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("stray-write", queue=0, duration_us=100000, value=0x1122334455667788)
+    queue.copy_works()
+    stray = struct.pack("<Q", 0x1122334455667788) * 8
+    at = queue.data + 0x1000
+    wait_until(lambda: r.host.memory.map[at:at + 64] == stray)
+    r.arm("stray-write", bus=r.host.BUS + queue.data + 0x8000, value=5)
+    queue.copy_works()
+    at = queue.data + 0x8000
+    wait_until(lambda: r.host.memory.map[at:at + 64] == struct.pack("<Q", 5) * 8)
+
+
+# Compute cores.
+
+@case("cmd-bitflip")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("cmd-bitflip", command=1, bit=0)
+    result = queue.run(COPY)
+    assert (result["fault"], result["cmd"]) == (C.NE1_FAULT_OPCODE, 1), result
+
+
+@case("output-bitflip")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    pattern = bytes(range(256))
+    r.host.put(queue.data, pattern)
+    r.arm("output-bitflip", core=0)
+    assert queue.run(COPY)["fault"] == 0
+    got = r.host.memory.map[queue.data + 0x1000:queue.data + 0x1100]
+    wrong = sum(bin(a ^ b).count("1") for a, b in zip(got, pattern))
+    assert wrong == 1, f"{wrong} bits differ"
+
+
+@case("ecc-corrected")
+def _(r):
+    r.boot()
+    r.arm("ecc-corrected", count=2)
+    r.queue().copy_works()
+    assert r.fired("ecc-corrected") == 2
+
+
+@case("ecc-uncorrected")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("ecc-uncorrected", engine=1)
+    result = queue.run(COPY)
+    assert (result["fault"], result["cmd"]) == (C.NE1_FAULT_ECC, 1), result
+
+
+@case("engine-stuck")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("engine-stuck", engine=1, obeys_stop=1)
+    queue.submit(COPY)
+    time.sleep(0.1)
+    assert queue.done() == 0 and r.beats(0.3) > 0
+    assert r.host.call(C.NE1_CMD_QUEUE_RESET, 0) == C.NE1_MSG_OK
+    r.arm("engine-stuck", engine=0, duration_us=200000)
+    start = time.monotonic()
+    assert queue.run(COPY)["fault"] == 0 and time.monotonic() - start > 0.15
+    r.arm("engine-stuck")
+    queue.submit(COPY)
+    r.host.command(C.NE1_CMD_QUEUE_RESET, 0)
+    r.no_event(0.3)
+
+
+@case("stop-ignored")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    r.arm("stop-ignored", count=0)
+    r.arm("engine-stuck", obeys_stop=1)
+    queue.submit(LONG)
+    time.sleep(0.1)
+    r.host.command(C.NE1_CMD_QUEUE_RESET, 0)
+    r.no_event(0.3)
+
+
+LOADS = [dma(C.NE1_OP_LD, 0, 0, 0, 65536)] * 8 + [END]
+
+
+@case("clock-slow")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    compute = [mm(0, 16384, 32768, 64, 64, 64)] * 50 + [END]
+    khz, ns = r.client.reg(C.NE1_REG_FREQ), queue.run(compute)["ns"]
+    r.arm("clock-slow", permille=50)
+    assert r.client.reg(C.NE1_REG_FREQ) == khz // 20
+    slow = queue.run(compute)["ns"]
+    assert 10 * ns < slow < 30 * ns, (ns, slow)
+    r.path.disarm("clock-slow")
+    assert r.client.reg(C.NE1_REG_FREQ) == khz
+
+
+@case("dram-slow")
+def _(r):
+    r.boot()
+    queue = r.queue()
+    ns = queue.run(LOADS)["ns"]
+    r.arm("dram-slow", permille=100, jitter=100)
+    slow = queue.run(LOADS)["ns"]
+    assert 7 * ns < slow < 13 * ns, (ns, slow)
+
+
+# Link.
+
+@case("mmio-ones")
+def _(r):
+    r.boot()
+    r.arm("mmio-ones", offset=C.NE1_REG_BOOT_STATUS, size=4)
+    assert r.client.reg(C.NE1_REG_BOOT_STATUS) == 0xffffffff
+    assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
+
+
+@case("removal")
+def _(r):
+    r.boot()
+    r.arm("removal", on="mmio-read", key=C.NE1_REG_FREQ)
+    assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
+    try:
+        r.client.reg(C.NE1_REG_FREQ)
+        r.client.reg(C.NE1_REG_FREQ)
+    except (Closed, BrokenPipeError):
+        pass
+    else:
+        raise AssertionError("the device is still there")
+    with Client(r.server.path) as client:		# it can be plugged in again
+        assert client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
+
+
+@case("stall")
+def _(r):
+    r.boot()
+    r.arm("stall", duration_us=400000)
+    start = time.monotonic()
+    r.client.reg(C.NE1_REG_ID)
+    # by the window the write of CMD and the read of STATUS are part of it
+    assert time.monotonic() - start > 0.3 or r.path.name == "window"
+
+
+def test_every_fault():
+    """every fault of the table has a test, and the header the same names in the same order"""
+    with rig() as r:
+        listed = {f["fault"]: f["number"] for f in r.control.request("list")["faults"]}
+    assert listed == FAULTS, set(listed.items()) ^ set(FAULTS.items())
+    assert sorted(listed) == sorted(CASES), set(listed) ^ set(CASES)
+
+
+if __name__ == "__main__":
+    tap.main(__name__)
