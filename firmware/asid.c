@@ -88,15 +88,17 @@ uint32_t asid_binding(unsigned int asid)
 	return slots[asid].binding;
 }
 
-bool asid_flush(uint32_t vm)
+bool asid_available(uint32_t vm)
+{
+	return find(vm) || victim();
+}
+
+void asid_flush(uint32_t vm)
 {
 	unsigned int asid = find(vm);
 
 	if (!asid)
-		return true;
-	if (slots[asid].jobs)
-		return false;
+		return;
 	hal_write(NE1_MC_AS_CTRL(asid), 0);
 	slots[asid].vm = 0;
-	return true;
 }

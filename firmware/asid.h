@@ -10,9 +10,9 @@
 void asid_init(unsigned int count);
 
 /*
- * The ASID of VM @vm with page-table root @pgd for one job, to be given back with asid_put().
- * Takes the one least recently used among those without a running job if the VM has none; 0 if all
- * are in use.
+ * The ASID of VM @vm with page-table root @pgd for one turn of a job, to be given back with
+ * asid_put().  Takes the one least recently used among those without a running job if the VM has none; 0
+ * if all are in use.  A job that is put aside holds none, so that many of them cannot keep others out.
  */
 unsigned int asid_get(uint32_t vm, uint64_t pgd);
 void asid_put(unsigned int asid);
@@ -20,7 +20,10 @@ void asid_put(unsigned int asid);
 /* Changes whenever @asid is given to another VM or page table; never 0. */
 uint32_t asid_binding(unsigned int asid);
 
-/* Forgets @vm, so that its page table can be freed.  False if one of its jobs runs. */
-bool asid_flush(uint32_t vm);
+/* asid_get() would find one. */
+bool asid_available(uint32_t vm);
+
+/* Forgets @vm, of which no job runs, so that its page table can be freed. */
+void asid_flush(uint32_t vm);
 
 #endif

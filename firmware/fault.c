@@ -24,10 +24,23 @@ bool fault_record(struct ne1_job_result *result, unsigned int core)
 	return first;
 }
 
+bool fault_is_expected(const struct queue *q)
+{
+	return q->waiting == QUEUE_RESET || q->waiting == QUEUE_DESTROY || power_closing();
+}
+
 void fault_check(struct queue *q)
 {
-	bool stopping = q->waiting == QUEUE_RESET || q->waiting == QUEUE_DESTROY || power_closing();
+	if (q->result.fault != NE1_FAULT_NONE && !fault_is_expected(q))
+		queue_fault(q, &q->result);
+}
 
-	if (q->result.fault != NE1_FAULT_NONE && !stopping)
+void fault_hung(struct queue *q)
+{
+	if (power_closing())
+		power_hung();
+	else if (q->waiting != QUEUE_NO_OP)
+		queue_hung(q);
+	else if (q->result.fault != NE1_FAULT_NONE)
 		queue_fault(q, &q->result);
 }

@@ -8,8 +8,8 @@ FW_BUILD	:= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # Everything but start.S and hal_mc.c also builds on the host, see tests/firmware.
 fw-src := firmware/main.c firmware/iface.c firmware/rings.c firmware/msg.c firmware/queue.c \
-	  firmware/sched.c firmware/asid.c firmware/job.c firmware/fault.c firmware/events.c \
-	  firmware/log.c firmware/heartbeat.c firmware/power.c firmware/panic.c firmware/window.c
+	  firmware/sched.c firmware/asid.c firmware/cores.c firmware/job.c firmware/fault.c firmware/events.c \
+	  firmware/log.c firmware/counters.c firmware/timer.c firmware/heartbeat.c firmware/power.c firmware/panic.c firmware/window.c
 fw-mc-src := firmware/start.S firmware/hal_mc.c $(fw-src)
 fw-obj := $(patsubst %,$(O)/rv32/%.o,$(basename $(fw-mc-src)))
 

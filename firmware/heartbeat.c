@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "heartbeat.h"
 
+#include <stdbool.h>
+
 #include "hal.h"
 #include "iface.h"
 #include "panic.h"
+#include "timer.h"
 
 /* Twice as often as promised: the host may look at any moment, and the loop may be late. */
 #define PERIOD_NS	(NE1_HEARTBEAT_MS * 1000000ull / 2)
@@ -17,7 +20,7 @@ static bool stopped;
  */
 static void arm(void)
 {
-	hal_write64(NE1_MC_TIMER_LO, hal_read64(NE1_MC_TIME_LO) + PERIOD_NS);
+	timer_set(TIMER_BEAT, timer_now() + PERIOD_NS);
 	hal_write(NE1_MC_WATCHDOG, WATCHDOG_MS);
 }
 
@@ -43,5 +46,5 @@ void heartbeat_stop(void)
 {
 	stopped = true;
 	hal_write(NE1_MC_WATCHDOG, 0);
-	hal_write64(NE1_MC_TIMER_LO, UINT64_MAX);
+	timer_stop();
 }

@@ -64,8 +64,11 @@ static void check_areas(void)
 		{ fwif.log_ring, fwif.log_size, PANIC_IF_LOG },
 		{ fwif.queue_table, fwif.queue_count * sizeof(struct ne1_fw_queue),
 		  PANIC_IF_QUEUES },
+		{ fwif.counter_table, fwif.queue_count * sizeof(struct ne1_fw_counters),
+		  PANIC_IF_QUEUES },
 	};
-	const unsigned int count = sizeof(areas) / sizeof(areas[0]);
+	/* The last one is there only if the host wants it. */
+	const unsigned int count = sizeof(areas) / sizeof(areas[0]) - !fwif.counter_table;
 
 	for (unsigned int i = 0; i < count; i++) {
 		const struct area *a = &areas[i];
@@ -91,6 +94,9 @@ void iface_boot(void)
 		panic(PANIC_IF_ABI, fwif.abi_major);
 	if (fwif.size < sizeof(struct ne1_fw_if) || fwif.size > HAL_WINDOW_SIZE)
 		panic(PANIC_IF_SIZE, fwif.size);
+	/* A host of ABI 1.0 does not know the field. */
+	if (!fwif.abi_minor)
+		fwif.counter_table = 0;
 	check_counts();
 	check_areas();
 

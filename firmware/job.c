@@ -1,42 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "job.h"
 
-#include <stddef.h>
-
 #include "asid.h"
+#include "cores.h"
+#include "counters.h"
 #include "fault.h"
 #include "hal.h"
+#include "iface.h"
 #include "log.h"
 #include "ne1_cmd.h"
+#include "timer.h"
 
 #define VA_END	(1ull << NE1_VA_BITS)
-
-struct core {
-	struct queue *queue;	/* of the running job */
-	uint32_t binding;	/* asid_binding() of the last job; 0: SRAM is clean */
-};
-
-static struct core cores[NE1_MAX_CORES];
-static unsigned int core_count;
-static uint32_t idle;	/* mask of cores without a job */
-
-void job_init(unsigned int count)
-{
-	for (unsigned int c = 0; c < NE1_MAX_CORES; c++)
-		cores[c] = (struct core){ .queue = NULL };
-	core_count = count;
-	idle = (1u << count) - 1;
-}
-
-bool job_cores_free(void)
-{
-	return idle;
-}
-
-bool job_any_running(void)
-{
-	return idle != (1u << core_count) - 1;
-}
 
 static bool va_ok(uint64_t va, uint64_t size, uint32_t align)
 {
@@ -58,7 +33,7 @@ static bool descriptor_ok(const struct queue *q)
 {
 	const struct ne1_job *job = &q->job;
 
-	if (job->flags || !job->cores || job->cores > core_count)
+	if (job->flags || !job->cores || job->cores > cores_count())
 		return false;
 	for (unsigned int i = 0; i < sizeof(job->pad) / sizeof(job->pad[0]); i++) {
 		if (job->pad[i])
@@ -74,7 +49,10 @@ static void load(struct queue *q)
 {
 	uint32_t slot = q->head & (q->entries - 1);
 
+	if (q->loaded)
+		return;
 	hal_win_load(&q->job, q->ring + slot * sizeof(q->job), sizeof(q->job));
+	q->width = descriptor_ok(q) ? (uint8_t)q->job.cores : 0;
 	q->loaded = true;
 }
 
@@ -82,164 +60,221 @@ static void load(struct queue *q)
 static void refuse(struct queue *q)
 {
 	uint32_t slot = q->head & (q->entries - 1);
-	uint64_t now = hal_read64(NE1_MC_TIME_LO);
+	uint64_t now = timer_now();
 
 	q->result = (struct ne1_job_result){ .seqno = q->job.seqno, .fault = NE1_FAULT_FIELD,
 					     .start_ns = now, .end_ns = now };
-	q->cycles = 0;
 	queue_advance(q);
 	if (q->job.seqno > q->done_seqno)
 		queue_complete(q, slot);
 	queue_fault(q, &q->result);
 }
 
-static void program(unsigned int c, const struct queue *q, unsigned int stream)
-{
-	const struct ne1_job *job = &q->job;
-	uint32_t regs = NE1_MC_CORE(c);
-	uint32_t binding = asid_binding(q->asid);
-
-	/* Nothing of one VM is left for another to read. */
-	if (cores[c].binding && cores[c].binding != binding)
-		hal_write(regs + NE1_MC_CORE_CTRL, NE1_CORE_SCRUB);
-	cores[c].binding = binding;
-	hal_write(regs + NE1_MC_CORE_ASID, q->asid);
-	hal_write64(regs + NE1_MC_CORE_STREAM_LO, job->stream[stream].va);
-	hal_write(regs + NE1_MC_CORE_STREAM_SIZE, job->stream[stream].size);
-	hal_write64(regs + NE1_MC_CORE_PARAM_LO, job->param_va);
-	hal_write64(regs + NE1_MC_CORE_PROFILE_LO,
-		    job->profile_va ? job->profile_va + stream * sizeof(struct ne1_profile) : 0);
-}
-
 /* The lowest @n idle cores; 0 if there are fewer. */
-static uint32_t choose_cores(uint32_t n)
+static uint32_t choose_cores(unsigned int n)
 {
-	uint32_t mask = 0;
+	uint32_t idle = cores_idle(), mask = 0;
 
-	for (uint32_t c = 0; c < core_count && n; c++) {
-		if (idle >> c & 1) {
-			mask |= 1u << c;
-			n--;
-		}
+	for (; idle && n; n--) {
+		mask |= idle & -idle;
+		idle &= idle - 1;
 	}
 	return n ? 0 : mask;
 }
 
-static void start(struct queue *q, uint32_t mask)
+/* Streams that have not ended get the cores of @mask, lowest first. */
+static void begin_turn(struct queue *q, uint32_t mask)
 {
-	unsigned int stream = 0;
+	uint32_t streams = q->todo;
 
 	q->running = (uint8_t)mask;
-	q->cycles = 0;
-	q->result = (struct ne1_job_result){ .seqno = q->job.seqno, .start_ns = UINT64_MAX };
-	idle &= ~mask;
-	for (unsigned int c = 0; c < core_count; c++) {
+	q->turn = (struct turn){ .start_ns = UINT64_MAX };
+	for (unsigned int c = 0; c < cores_count(); c++) {
 		if (!(mask >> c & 1))
 			continue;
-		cores[c].queue = q;
-		program(c, q, stream++);
+		core_assign(c, q, (unsigned int)__builtin_ctz(streams));
+		streams &= streams - 1;
 	}
-	for (unsigned int c = 0; c < core_count; c++) {
+	for (unsigned int c = 0; c < cores_count(); c++) {
 		if (mask >> c & 1)
-			hal_write(NE1_MC_CORE(c) + NE1_MC_CORE_CTRL, NE1_CORE_START);
+			core_start(c, q->pos[core_stream(c)]);
 	}
+}
+
+static void begin_job(struct queue *q)
+{
+	q->started = true;
+	q->todo = (uint8_t)((1u << q->job.cores) - 1);
+	q->result = (struct ne1_job_result){ .seqno = q->job.seqno, .start_ns = UINT64_MAX };
+	for (unsigned int i = 0; i < NE1_MAX_CORES; i++)
+		q->pos[i] = 0;
+	queue_advance(q);
+}
+
+unsigned int job_width(struct queue *q)
+{
+	unsigned int n = 0;
+
+	if (!q->started) {
+		load(q);
+		return q->width;
+	}
+	for (uint32_t streams = q->todo; streams; streams &= streams - 1)
+		n++;
+	return n;
 }
 
 bool job_start(struct queue *q)
 {
+	unsigned int width = job_width(q);
 	uint32_t mask;
 
-	if (!q->loaded)
-		load(q);
-	if (q->job.seqno <= q->done_seqno || !descriptor_ok(q)) {
+	if (!q->started && (!width || q->job.seqno <= q->done_seqno)) {
 		refuse(q);
 		return true;
 	}
-	mask = choose_cores(q->job.cores);
+	mask = choose_cores(width);
 	if (!mask)
 		return false;
 	q->asid = (uint8_t)asid_get(q->vm, q->pgd);
 	if (!q->asid)
 		return false;
-	start(q, mask);
-	queue_advance(q);
-	log_debug("queue %u: seqno 0x%llx started, cores 0x%x asid %u", q->index,
+	q->running = (uint8_t)mask;
+	if (!q->started)
+		begin_job(q);
+	begin_turn(q, mask);
+	queue_started(q);
+	log_debug("queue %u: seqno 0x%llx on cores 0x%x, asid %u", q->index,
 		  (unsigned long long)q->job.seqno, (unsigned int)mask, q->asid);
 	return true;
 }
 
-static void stop_cores(uint32_t mask)
-{
-	for (unsigned int c = 0; c < core_count; c++) {
-		if (mask >> c & 1)
-			hal_write(NE1_MC_CORE(c) + NE1_MC_CORE_CTRL, NE1_CORE_STOP);
-	}
-}
-
-void job_stop(const struct queue *q)
-{
-	stop_cores(q->running);
-}
-
-void job_stop_all(void)
-{
-	stop_cores(~idle);
-}
-
-static void add_counters(struct queue *q, uint32_t regs)
+static void add_counters(struct queue *q, unsigned int c)
 {
 	struct ne1_job_result *r = &q->result;
-	uint64_t start_ns = hal_read64(regs + NE1_MC_CORE_START_LO);
+	struct turn *t = &q->turn;
+	uint32_t regs = NE1_MC_CORE(c);
+	uint64_t start_ns = core_started_ns(c);
 	uint64_t end_ns = hal_read64(regs + NE1_MC_CORE_END_LO);
 	uint64_t cycles = hal_read64(regs + NE1_MC_CORE_CYC_LO);
 
-	if (start_ns < r->start_ns)
-		r->start_ns = start_ns;
-	if (end_ns > r->end_ns)
-		r->end_ns = end_ns;
-	if (cycles > q->cycles)
-		q->cycles = cycles;
+	if (start_ns < t->start_ns)
+		t->start_ns = start_ns;
+	if (end_ns > t->end_ns)
+		t->end_ns = end_ns;
+	if (cycles > t->cycles)
+		t->cycles = cycles;
 	r->rd_bytes += hal_read64(regs + NE1_MC_CORE_RD_LO);
 	r->wr_bytes += hal_read64(regs + NE1_MC_CORE_WR_LO);
+	counters_add(q->index, c);
 }
 
-static void finish(struct queue *q)
+/* begin_job() moved head past the job, and no later one of this queue has started. */
+static void complete(struct queue *q)
 {
-	/* start() moved head past the job, and no later one of this queue has started. */
-	uint32_t slot = (q->head - 1) & (q->entries - 1);
-
-	asid_put(q->asid);
-	queue_complete(q, slot);
+	q->started = false;
+	queue_complete(q, (q->head - 1) & (q->entries - 1));
 	log_debug("queue %u: seqno 0x%llx ended, fault %u", q->index,
 		  (unsigned long long)q->result.seqno, (unsigned int)q->result.fault);
-	fault_check(q);
+}
+
+static void account_turn(struct queue *q)
+{
+	const struct turn *t = &q->turn;
+	struct ne1_job_result *r = &q->result;
+
+	if (t->start_ns < r->start_ns)
+		r->start_ns = t->start_ns;
+	if (t->end_ns > r->end_ns)
+		r->end_ns = t->end_ns;
+	q->used_ns += t->end_ns - t->start_ns;
+	q->busy_ns += t->end_ns - t->start_ns;
+	q->busy_cycles += t->cycles;
+}
+
+/* No core works for @q any more: its job has ended, or else it is put aside, unless it was to stop and a
+ * YIELD came before.
+ */
+static void end_turn(struct queue *q)
+{
+	asid_put(q->asid);
+	account_turn(q);
+	if (q->todo && q->result.fault == NE1_FAULT_NONE && fault_is_expected(q))
+		q->result.fault = NE1_FAULT_STOPPED;
+	if (q->todo && q->result.fault == NE1_FAULT_NONE) {
+		queue_put_aside(q);
+		log_debug("queue %u: seqno 0x%llx put aside", q->index,
+			  (unsigned long long)q->result.seqno);
+	} else {
+		complete(q);
+		fault_check(q);
+	}
 	queue_idle(q);
 }
 
 static void collect(unsigned int c, uint32_t state)
 {
-	struct queue *q = cores[c].queue;
+	struct queue *q = core_queue(c);
+	unsigned int stream = core_stream(c);
+	bool first = false;
 
-	cores[c].queue = NULL;
-	idle |= 1u << c;
+	core_release(c);
 	q->running &= (uint8_t)~(1u << c);
-	add_counters(q, NE1_MC_CORE(c));
+	add_counters(q, c);
+	if (state == NE1_CORE_YIELDED) {
+		q->pos[stream] = hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_POS);
+	} else {
+		q->todo &= (uint8_t)~(1u << stream);
+		first = state != NE1_CORE_DONE && fault_record(&q->result, c);
+	}
 	/* The streams of a job succeed or fail together. */
-	if (state != NE1_CORE_DONE && fault_record(&q->result, c) && q->running)
-		job_stop(q);
-	if (!q->running)
-		finish(q);
+	if (first)
+		cores_stop(q->running);
+	if (q->running)
+		queue_on_core(q);
+	else
+		end_turn(q);
 }
 
 void job_poll(void)
 {
-	for (unsigned int c = 0; c < core_count; c++) {
+	for (unsigned int c = 0; c < cores_count(); c++) {
 		uint32_t state;
 
-		if (idle >> c & 1)
+		if (!core_queue(c))
 			continue;
 		state = hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_STATE);
 		if (state != NE1_CORE_RUNNING)
 			collect(c, state);
+	}
+}
+
+void job_drop(struct queue *q)
+{
+	q->result.fault = NE1_FAULT_STOPPED;
+	complete(q);
+}
+
+void job_check_stops(void)
+{
+	uint32_t hung = cores_check_stops();
+
+	for (unsigned int c = 0; c < cores_count(); c++) {
+		if (!(hung >> c & 1))
+			continue;
+		log_error("core %u does not stop: command %u of the job's, queue %u seqno 0x%llx", c,
+			  (unsigned int)hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_PROGRESS),
+			  core_queue(c)->index,
+			  (unsigned long long)core_queue(c)->result.seqno);
+		fault_hung(core_queue(c));
+	}
+}
+
+void job_stop_all(void)
+{
+	cores_stop(~0u);
+	for (uint32_t i = 0; i < iface_get()->queue_count; i++) {
+		if (job_is_aside(queue_at(i)))
+			job_drop(queue_at(i));
 	}
 }

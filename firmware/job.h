@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs on compute cores: from the descriptor in the ring to the result. */
+/*
+ * Jobs on compute cores: from the descriptor in the ring to the result.  A job that was started is on
+ * cores or put aside: then each of its streams has ended or yielded, no core works for it, and it goes
+ * on later on any cores.  The time in between, on cores, is a turn.
+ */
 #ifndef NE1_FW_JOB_H
 #define NE1_FW_JOB_H
 
@@ -7,22 +11,33 @@
 
 #include "queue.h"
 
-/* @count: compute cores of the chip, which are idle. */
-void job_init(unsigned int count);
-
-bool job_cores_free(void);
-bool job_any_running(void);
-
-/* Starts the job at @q's head, or ends it at once with a fault if its descriptor is bad.  False if
- * it has to wait for cores or an ASID.
+/*
+ * Starts the job at @q's head or lets the one put aside go on; ends it at once with a fault if its
+ * descriptor is bad.  False if it has to wait for cores or an ASID.
  */
 bool job_start(struct queue *q);
 
-/* Some core left RUNNING: collects results and completes jobs whose cores have all ended. */
+/*
+ * Cores that the job of @q, which is ready or on cores, needs to start or to go on; 0 if its descriptor is
+ * bad.  Reads the descriptor if that was not done.
+ */
+unsigned int job_width(struct queue *q);
+
+/* Some core left RUNNING: collects results, puts jobs aside, completes those that have ended. */
 void job_poll(void);
 
-/* Asks the cores of @q's job, or all busy ones, to stop; job_poll() sees them end. */
-void job_stop(const struct queue *q);
+/* Ends a job that is put aside as if it had been stopped: its result is written, nothing else. */
+void job_drop(struct queue *q);
+
+/* TIMER_STOP has expired: tells the host about jobs whose cores do not stop. */
+void job_check_stops(void);
+
+/* Asks the cores of all jobs to stop and drops those that are put aside. */
 void job_stop_all(void);
+
+static inline bool job_is_aside(const struct queue *q)
+{
+	return q->started && !q->running;
+}
 
 #endif

@@ -7,6 +7,8 @@
 #include "main.h"
 
 #include "asid.h"
+#include "cores.h"
+#include "counters.h"
 #include "events.h"
 #include "hal.h"
 #include "heartbeat.h"
@@ -19,6 +21,7 @@
 #include "queue.h"
 #include "rings.h"
 #include "sched.h"
+#include "timer.h"
 #include "version.h"
 
 #define SERVED	(NE1_MC_IRQ_MBOX | NE1_MC_IRQ_DOORBELL | NE1_MC_IRQ_CORE | NE1_MC_IRQ_TIMER)
@@ -37,11 +40,13 @@ void fw_boot(void)
 		panic(PANIC_CHIP, cores);
 	if (asids < 2 || asids > NE1_MAX_ASIDS)
 		panic(PANIC_CHIP, asids);
+	timer_init();
 	power_init();
 	events_init();
 	sched_init();
 	asid_init(asids);
-	job_init(cores);
+	cores_init(cores);
+	counters_init();
 	queues_init();
 	heartbeat_init();
 	log_info("ne1 firmware %u.%u.%u, ABI %u.%u, %u cores, %u ASIDs", FW_VERSION >> 24,
@@ -72,6 +77,7 @@ static void serve_doorbells(uint32_t reg, uint32_t first)
 void fw_step(void)
 {
 	uint32_t pending = hal_read(NE1_MC_IRQ_PENDING) & SERVED;
+	uint32_t due = 0;
 
 	hal_write(NE1_MC_IRQ_PENDING, pending);
 	if (pending & NE1_MC_IRQ_CORE)
@@ -81,13 +87,15 @@ void fw_step(void)
 		if (iface_get()->queue_count > 32)
 			serve_doorbells(NE1_MC_DB_PENDING_HI, 32);
 	}
+	if (pending & NE1_MC_IRQ_TIMER)
+		due = timer_expired();
 	/* An idle core waits for this, so it goes before messages. */
 	if (!power_closing())
 		sched_run();
-	if (pending & NE1_MC_IRQ_TIMER) {
-		heartbeat_tick();
+	if (due & 1u << TIMER_STOP)
+		job_check_stops();
+	if (pending & NE1_MC_IRQ_TIMER)
 		events_flush();
-	}
 	/* The host does not ring after making room for events, so the timer looks as well. */
 	if (pending & (NE1_MC_IRQ_MBOX | NE1_MC_IRQ_TIMER)) {
 		msg_poll();
@@ -96,6 +104,8 @@ void fw_step(void)
 	}
 	power_poll();
 	events_interrupt();
+	if (due & 1u << TIMER_BEAT)
+		heartbeat_tick();
 }
 
 void fw_main(void)

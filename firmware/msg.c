@@ -2,6 +2,7 @@
 #include "msg.h"
 
 #include "asid.h"
+#include "counters.h"
 #include "events.h"
 #include "iface.h"
 #include "log.h"
@@ -10,7 +11,7 @@
 #include "rings.h"
 
 /* What the field `queue` of a command means, and so which values it may have. */
-enum arg { ARG_NONE, ARG_QUEUE, ARG_VM, ARG_LOG_LEVEL };
+enum arg { ARG_NONE, ARG_QUEUE, ARG_VM, ARG_LOG_LEVEL, ARG_SWITCH };
 
 /* A handler returns enum ne1_msg_status, or QUEUE_LATER if the reply follows. */
 struct command {
@@ -64,7 +65,15 @@ static int handle_shutdown(const struct ne1_msg *msg)
 
 static int handle_vm_flush(const struct ne1_msg *msg)
 {
-	return asid_flush(msg->queue) ? NE1_MSG_OK : NE1_MSG_BAD_STATE;
+	if (queue_vm_busy(msg->queue))
+		return NE1_MSG_BAD_STATE;
+	asid_flush(msg->queue);
+	return NE1_MSG_OK;
+}
+
+static int handle_counters(const struct ne1_msg *msg)
+{
+	return counters_enable(msg->queue) ? NE1_MSG_OK : NE1_MSG_BAD_STATE;
 }
 
 static const struct command commands[] = {
@@ -77,6 +86,7 @@ static const struct command commands[] = {
 	[NE1_CMD_LOG_LEVEL]	= { handle_log_level, ARG_LOG_LEVEL, false },
 	[NE1_CMD_SHUTDOWN]	= { handle_shutdown, ARG_NONE, false },
 	[NE1_CMD_VM_FLUSH]	= { handle_vm_flush, ARG_VM, false },
+	[NE1_CMD_COUNTERS]	= { handle_counters, ARG_SWITCH, false },
 };
 
 static bool arg_ok(enum arg arg, uint32_t value)
@@ -90,6 +100,8 @@ static bool arg_ok(enum arg arg, uint32_t value)
 		return value != 0;
 	case ARG_LOG_LEVEL:
 		return value <= NE1_LOG_DEBUG;
+	case ARG_SWITCH:
+		return value <= 1;
 	}
 	return false;
 }

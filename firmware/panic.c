@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "panic.h"
 
+#include "cores.h"
 #include "hal.h"
 #include "iface.h"
-#include "job.h"
 #include "log.h"
 #include "ne1_fwabi.h"
 #include "rings.h"
@@ -26,7 +26,7 @@ static _Noreturn void panic_stop(enum panic_code code, uint32_t pc, uint32_t add
 		panicking = true;
 		hal_write(NE1_MC_WATCHDOG, 0);
 		hal_write(NE1_MC_BOOT_STATE, NE1_BOOT_STATE_PANIC | (uint32_t)code << 8);
-		job_stop_all();
+		cores_stop(~0u);
 		if (iface_valid()) {
 			iface_set_state(NE1_FW_DEAD);
 			msg.panic.code = code;

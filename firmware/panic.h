@@ -19,7 +19,7 @@ enum panic_code {
 	PANIC_IF_CMD = 0x13,		/* command ring: offset, alignment or entries */
 	PANIC_IF_EVT = 0x14,
 	PANIC_IF_LOG = 0x15,		/* log ring or log level */
-	PANIC_IF_QUEUES = 0x16,
+	PANIC_IF_QUEUES = 0x16,		/* queue table or counter table */
 	PANIC_IF_OVERLAP = 0x17,	/* two areas share bytes */
 	/* while running; addr = the index read */
 	PANIC_CMD_INDEX = 0x20,		/* write index more than the ring's entries ahead */

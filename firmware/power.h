@@ -14,6 +14,9 @@ void power_shutdown(uint32_t id);
 /* True from SHUTDOWN on: no job starts, no command is served. */
 bool power_closing(void);
 
+/* A core does not stop: the shutdown is answered with that and stays unfinished. */
+void power_hung(void);
+
 /* Completes a shutdown once nothing runs. */
 void power_poll(void);
 

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "cores.h"
+#include "counters.h"
 #include "events.h"
 #include "hal.h"
 #include "iface.h"
@@ -13,6 +15,8 @@
 #define REC(field)	offsetof(struct ne1_fw_queue, field)
 #define MIN_ENTRIES	2u
 #define MAX_ENTRIES	1024u
+#define SLICE_NS	10000000ull	/* where CREATE asks for none */
+#define NS_PER_US	1000ull
 
 static const char *const op_names[QUEUE_OPS] = {
 	[QUEUE_CREATE] = "created", [QUEUE_DESTROY] = "destroyed", [QUEUE_SUSPEND] = "suspended",
@@ -55,12 +59,13 @@ struct queue *queue_at(uint32_t index)
 	return &queues[index];
 }
 
-/* The scheduler sees a queue only while its next job may start: an operation that waits for the end
- * of a job is carried out before the next one.
+/* The scheduler sees a queue only while a job of it may start or go on: an operation that waits for the
+ * end of a turn is carried out before the next one.
  */
-static void update_ready(const struct queue *q)
+static void update_ready(struct queue *q)
 {
-	sched_set_ready(q, q->state == NE1_QUEUE_OK && !q->running && q->head != q->tail);
+	sched_set_ready(q, q->state == NE1_QUEUE_OK && !q->running &&
+			   (q->started || q->head != q->tail));
 }
 
 static void set_state(struct queue *q, uint8_t state)
@@ -85,6 +90,15 @@ static bool pgd_conflicts(uint32_t vm, uint64_t pgd)
 	return false;
 }
 
+bool queue_vm_busy(uint32_t vm)
+{
+	for (uint32_t i = 0; i < iface_get()->queue_count; i++) {
+		if (queues[i].started && queues[i].vm == vm)
+			return true;
+	}
+	return false;
+}
+
 static bool create_ok(const struct ne1_msg *msg)
 {
 	uint64_t entries = msg->create.entries;
@@ -103,6 +117,7 @@ static bool create_ok(const struct ne1_msg *msg)
 
 enum ne1_msg_status queue_create(struct queue *q, const struct ne1_msg *msg)
 {
+	uint64_t slice_us = msg->create.timeslice_us;
 	uint32_t tail;
 
 	if (next_state[q->state][QUEUE_CREATE] == NO)
@@ -122,12 +137,11 @@ enum ne1_msg_status queue_create(struct queue *q, const struct ne1_msg *msg)
 		.results = (uint32_t)msg->create.results,
 		.entries = msg->create.entries,
 		.tail = tail,
+		.slice_ns = slice_us ? slice_us * NS_PER_US : SLICE_NS,
 	};
-	hal_win_write(q->record + REC(head), 0);
-	hal_win_write64(q->record + REC(done_seqno), 0);
-	hal_win_write64(q->record + REC(busy_ns), 0);
-	hal_win_write64(q->record + REC(busy_cycles), 0);
-	hal_win_write(q->record + REC(done_count), 0);
+	for (uint32_t at = REC(head); at < sizeof(struct ne1_fw_queue); at += 4)
+		hal_win_write(q->record + at, 0);
+	counters_reset(q->index);
 	set_state(q, next_state[q->state][QUEUE_CREATE]);
 	update_ready(q);
 	log_info("queue %u: created, vm %u priority %u entries %u", q->index, (unsigned int)q->vm,
@@ -135,7 +149,7 @@ enum ne1_msg_status queue_create(struct queue *q, const struct ne1_msg *msg)
 	return NE1_MSG_OK;
 }
 
-/* @q has no running job. */
+/* No core works for @q. */
 static enum ne1_msg_status apply(struct queue *q, enum queue_op op)
 {
 	uint8_t state = next_state[q->state][op];
@@ -143,6 +157,8 @@ static enum ne1_msg_status apply(struct queue *q, enum queue_op op)
 	if (state == NO)
 		return NE1_MSG_BAD_STATE;
 	if (op == QUEUE_RESET || op == QUEUE_DESTROY) {
+		if (q->started)
+			job_drop(q);
 		q->tail = hal_win_read(q->record + REC(tail));
 		q->head = q->tail;
 		q->loaded = false;
@@ -168,10 +184,11 @@ int queue_command(struct queue *q, enum queue_op op, uint32_t id)
 	if (!q->running || op == QUEUE_RESUME)
 		return apply(q, op);
 
+	/* A suspend lets the scheduler ask for a YIELD. */
 	q->waiting = op;
 	q->waiting_id = id;
 	if (op != QUEUE_SUSPEND)
-		job_stop(q);
+		cores_stop(q->running);
 	return QUEUE_LATER;
 }
 
@@ -211,15 +228,41 @@ void queue_advance(struct queue *q)
 	update_ready(q);
 }
 
+void queue_on_core(const struct queue *q)
+{
+	hal_win_write(q->record + REC(on_core), q->running);
+}
+
+void queue_started(struct queue *q)
+{
+	update_ready(q);
+	hal_win_write64(q->record + REC(run_seqno), q->result.seqno);
+	queue_on_core(q);
+}
+
+/* What the turns so far have cost. */
+static void publish_use(const struct queue *q)
+{
+	hal_win_write64(q->record + REC(busy_ns), q->busy_ns);
+	hal_win_write64(q->record + REC(busy_cycles), q->busy_cycles);
+	counters_publish(q->index);
+	queue_on_core(q);
+}
+
+void queue_put_aside(struct queue *q)
+{
+	q->preempted++;
+	publish_use(q);
+	hal_win_write(q->record + REC(preempted), q->preempted);
+}
+
 void queue_complete(struct queue *q, uint32_t slot)
 {
 	hal_win_store(q->results + slot * sizeof(q->result), &q->result, sizeof(q->result));
 	q->done_seqno = q->result.seqno;
-	q->busy_ns += q->result.end_ns - q->result.start_ns;
-	q->busy_cycles += q->cycles;
 	q->done_count++;
-	hal_win_write64(q->record + REC(busy_ns), q->busy_ns);
-	hal_win_write64(q->record + REC(busy_cycles), q->busy_cycles);
+	publish_use(q);
+	hal_win_write64(q->record + REC(run_seqno), 0);
 	hal_win_write(q->record + REC(done_count), q->done_count);
 	hal_wmb();
 	hal_win_write64(q->record + REC(done_seqno), q->done_seqno);
@@ -235,4 +278,10 @@ void queue_idle(struct queue *q)
 		update_ready(q);
 	else
 		events_reply(q->index, q->waiting_id, apply(q, op));
+}
+
+void queue_hung(struct queue *q)
+{
+	q->waiting = QUEUE_NO_OP;
+	events_reply(q->index, q->waiting_id, NE1_MSG_HUNG);
 }

@@ -1,79 +1,215 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strict priority between the four levels, round robin within a level.  The queue whose turn it is
- * waits until enough cores are free for its job, and nothing overtakes it, so that jobs of one core
- * cannot starve a job of several.
+ * Strict priority between the four levels; within a level queues have turns of one time slice.
  *
- * Priorities act between jobs only.  A yielded core holds the job's front-end state, which the
- * hardware cannot save, and loses it with the next START; so in version 1.0 a job that was started
- * runs to its end, YIELD_REQ stays 0, and timeslice_us of QUEUE_CREATE has no effect.
+ * The ready queues of a level stand in line.  The first one waits until enough cores are free for its
+ * job, and none of its level or below overtakes it, so that jobs of one core cannot starve a job of
+ * several.  A queue goes to the end of the line when its slice is used up or when it had nothing to run;
+ * one that was preempted, or whose job ended early, comes back to the front with the rest of its slice, but
+ * behind one that is collecting cores.
+ *
+ * Nobody is taken off a core but at a YIELD.  Which cores are to yield is worked out anew whenever
+ * something has changed, so a request whose reason is gone is taken back.
  */
 #include "sched.h"
 
 #include <stddef.h>
 
-#include "hal.h"
+#include "asid.h"
+#include "cores.h"
 #include "job.h"
+#include "timer.h"
 
 #define LEVELS	(NE1_PRIO_LOW + 1)
-#define WORDS	2	/* of a map of NE1_MAX_QUEUES bits */
+#define NOBODY	0xffu
 
-_Static_assert(NE1_MAX_QUEUES == WORDS * 32, "next_after() looks at two words");
+_Static_assert(NE1_MAX_QUEUES < NOBODY, "queue numbers are bytes");
 
-static uint32_t ready[LEVELS][WORDS];
-static uint8_t last[LEVELS];	/* queue that had its turn last */
+struct line {
+	uint8_t first, last;
+	bool collects;		/* the first one waits for several cores */
+};
+
+static struct line lines[LEVELS];
+static uint8_t next[NE1_MAX_QUEUES];
+static bool in_line[NE1_MAX_QUEUES];
 
 void sched_init(void)
 {
-	for (unsigned int level = 0; level < LEVELS; level++) {
-		for (unsigned int word = 0; word < WORDS; word++)
-			ready[level][word] = 0;
-		last[level] = NE1_MAX_QUEUES - 1;
-	}
+	for (unsigned int level = 0; level < LEVELS; level++)
+		lines[level] = (struct line){ .first = NOBODY, .last = NOBODY };
+	for (unsigned int i = 0; i < NE1_MAX_QUEUES; i++)
+		in_line[i] = false;
 }
 
-void sched_set_ready(const struct queue *q, bool on)
+/* Behind @before, or to the front if that is NOBODY. */
+static void insert(struct line *line, uint8_t before, uint8_t index)
 {
-	uint32_t bit = 1u << (q->index % 32);
+	uint8_t *link = before == NOBODY ? &line->first : &next[before];
 
-	if (on)
-		ready[q->priority][q->index / 32] |= bit;
+	next[index] = *link;
+	*link = index;
+	if (next[index] == NOBODY)
+		line->last = index;
+}
+
+static void take_out(struct line *line, uint8_t index)
+{
+	uint8_t before = NOBODY;
+
+	if (line->first == index) {
+		line->first = next[index];
+		line->collects = false;
+	} else {
+		for (before = line->first; next[before] != index; before = next[before])
+			;
+		next[before] = next[index];
+	}
+	if (line->last == index)
+		line->last = before;
+}
+
+void sched_set_ready(struct queue *q, bool ready)
+{
+	struct line *line = &lines[q->priority];
+	bool rest = q->used_ns && q->used_ns < q->slice_ns;
+
+	if (!q->running && !(ready && rest))
+		q->used_ns = 0;
+	if (in_line[q->index] == ready)
+		return;
+	in_line[q->index] = ready;
+	if (!ready)
+		take_out(line, q->index);
+	else if (rest)
+		insert(line, line->collects ? line->first : NOBODY, q->index);
 	else
-		ready[q->priority][q->index / 32] &= ~bit;
+		insert(line, line->last, q->index);
 }
 
-/* The first ready queue after @from, going round; there is one. */
-static uint32_t next_after(const uint32_t map[WORDS], unsigned int from)
+static struct queue *first_in(const struct line *line)
 {
-	unsigned int word = from / 32;
-	uint32_t bits = map[word] & (~0u << (from % 32) << 1);
-
-	if (!bits) {
-		word ^= 1;
-		bits = map[word];
-	}
-	if (!bits) {
-		word ^= 1;
-		bits = map[word];
-	}
-	return word * 32 + (uint32_t)__builtin_ctz(bits);
+	return line->first == NOBODY ? NULL : queue_at(line->first);
 }
 
 static struct queue *pick(void)
 {
 	for (unsigned int level = 0; level < LEVELS; level++) {
-		const uint32_t *map = ready[level];
+		struct queue *q = first_in(&lines[level]);
 
-		if (map[0] | map[1])
-			return queue_at(next_after(map, last[level]));
+		if (q)
+			return q;
 	}
 	return NULL;
+}
+
+static unsigned int size_of(uint32_t mask)
+{
+	unsigned int n = 0;
+
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
+/* Cores that yield for other reasons than time or priority: their queue is to be suspended, or another core
+ * of their job has yielded already, and the job is put aside only as a whole.
+ */
+static uint32_t must_yield(void)
+{
+	uint32_t mask = 0;
+
+	for (unsigned int c = 0; c < cores_count(); c++) {
+		struct queue *q = core_queue(c);
+
+		if (q && (q->waiting == QUEUE_SUSPEND || job_width(q) > size_of(q->running)))
+			mask |= 1u << c;
+	}
+	return mask;
+}
+
+/* The cores outside of @taken of a job with the lowest priority below @level; 0 if there is none. */
+static uint32_t lowest_below(unsigned int level, uint32_t taken)
+{
+	const struct queue *lowest = NULL;
+
+	for (unsigned int c = 0; c < cores_count(); c++) {
+		const struct queue *q = core_queue(c);
+
+		if (q && !(taken >> c & 1) && q->priority > level &&
+		    (!lowest || q->priority > lowest->priority))
+			lowest = q;
+	}
+	return lowest ? lowest->running : 0;
+}
+
+/* Adds jobs of lower priority to the cores of @coming until they are @need; if even all were not enough,
+ * none is disturbed.
+ */
+static bool claim(const struct queue *q, unsigned int need, uint32_t *coming)
+{
+	uint32_t all = *coming, more;
+
+	while (size_of(all) < need) {
+		more = lowest_below(q->priority, all);
+		if (!more)
+			return false;
+		all |= more;
+	}
+	*coming = all;
+	return true;
+}
+
+/* Adds to @mask what has to yield for those who wait, in their order.  Cores that come free anyway count. */
+static uint32_t preempt(uint32_t mask)
+{
+	uint32_t coming = cores_idle() | mask;
+	unsigned int need = 0;
+
+	for (unsigned int level = 0; level < LEVELS; level++) {
+		for (uint8_t i = lines[level].first; i != NOBODY; i = next[i]) {
+			struct queue *q = queue_at(i);
+
+			need += job_width(q);
+			if (!claim(q, need, &coming))
+				return coming & ~cores_idle();
+			if (!asid_available(q->vm))
+				coming |= lowest_below(level, coming);
+		}
+	}
+	return coming & ~cores_idle();
+}
+
+/* Adds jobs whose slice is used up while others of their level wait, and sets the timer for the next one. */
+static uint32_t end_slices(uint32_t mask)
+{
+	uint64_t now = 0, first = UINT64_MAX;
+
+	for (unsigned int c = 0; c < cores_count(); c++) {
+		const struct queue *q = core_queue(c);
+		uint64_t end;
+
+		if (!q || mask >> c & 1 || !first_in(&lines[q->priority]))
+			continue;
+		if (!now)
+			now = timer_now();
+		end = core_started_ns(c) + (q->used_ns < q->slice_ns ? q->slice_ns - q->used_ns : 0);
+		if (end <= now)
+			mask |= q->running;
+		else if (end < first)
+			first = end;
+	}
+	timer_set(TIMER_SLICE, first);
+	return mask;
 }
 
 void sched_run(void)
 {
 	struct queue *q;
 
-	while (job_cores_free() && (q = pick()) && job_start(q))
-		last[q->priority] = q->index;
+	while ((q = pick()) && job_start(q))
+		;
+	if (q)
+		lines[q->priority].collects = job_width(q) > 1;
+	cores_request_yield(end_slices(preempt(must_yield())));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which queue's job starts next. */
+/* Which queue's job starts next, and which running job makes room for it. */
 #ifndef NE1_FW_SCHED_H
 #define NE1_FW_SCHED_H
 
@@ -9,10 +9,10 @@
 
 void sched_init(void);
 
-/* @q's next job may start, or not. */
-void sched_set_ready(const struct queue *q, bool ready);
+/* A job of @q may start or go on, or not. */
+void sched_set_ready(struct queue *q, bool ready);
 
-/* Starts jobs until none is ready or the next one does not fit. */
+/* Starts jobs until none is ready or the next one does not fit; then asks for the YIELDs that it needs. */
 void sched_run(void);
 
 #endif

@@ -60,13 +60,21 @@ enum ne1_msg_type {
 	NE1_CMD_PING = 1,
 	NE1_CMD_QUEUE_CREATE = 2,
 	NE1_CMD_QUEUE_DESTROY = 3,	/* queue must be idle or is stopped; pending jobs are dropped */
-	NE1_CMD_QUEUE_SUSPEND = 4,	/* take no further job; the running one ends first */
+	/* Take no further job.  Answered when the running one has ended or, since 1.1, was put aside at its next
+	 * YIELD; then it goes on after RESUME.
+	 */
+	NE1_CMD_QUEUE_SUSPEND = 4,
 	NE1_CMD_QUEUE_RESUME = 5,
-	NE1_CMD_QUEUE_RESET = 6,	/* stop the running job, drop pending ones, state OK, head = tail */
+	/* Stop the job that runs or is put aside (its result: STOPPED), drop pending ones, state OK, head = tail. */
+	NE1_CMD_QUEUE_RESET = 6,
 	NE1_CMD_LOG_LEVEL = 7,
 	NE1_CMD_SHUTDOWN = 8,		/* stop all work, reply, state SUSPENDED; only RESET leaves it */
-	NE1_CMD_VM_FLUSH = 9,		/* forget the ASID of a VM (before its page table is freed) */
-	NE1_CMD_COUNTERS = 10,		/* 1.1: `queue` 1: keep counter_table from now on, 0: stop */
+	/* Forget the ASID of a VM (before its page table is freed); BAD_STATE while a job of it runs or is put aside. */
+	NE1_CMD_VM_FLUSH = 9,
+	/* 1.1: `queue` 1: keep counter_table from now on, from zero; 0: stop, the table stays as it is.  BAD_STATE if
+	 * there is no table.
+	 */
+	NE1_CMD_COUNTERS = 10,
 	/* firmware -> host */
 	NE1_EVT_REPLY = 128,
 	NE1_EVT_QUEUE_FAULT = 129,	/* job failed; queue state is FAULTED until reset or destroy */
@@ -79,6 +87,7 @@ enum ne1_msg_status {
 	NE1_MSG_BAD_FIELD = 2,
 	NE1_MSG_BAD_STATE = 3,
 	NE1_MSG_NO_RESOURCE = 4,
+	NE1_MSG_HUNG = 5,		/* 1.1: a core does not stop: only a reset of the device helps */
 };
 
 enum ne1_priority { NE1_PRIO_REALTIME = 0, NE1_PRIO_HIGH = 1, NE1_PRIO_NORMAL = 2, NE1_PRIO_LOW = 3 };
@@ -97,7 +106,10 @@ struct ne1_msg {
 			__u64 ring;	/* VA in ASID 0 of struct ne1_job[entries], 64-byte aligned */
 			__u64 results;	/* VA in ASID 0 of struct ne1_job_result[entries] */
 			__u32 entries;	/* power of two, 2..1024 */
-			__u32 timeslice_us; /* 0 = firmware's default */
+			/* Device time after which another queue of the priority has its turn, at the next YIELD or
+			 * end of a job; 0 = firmware's default.  Heeded since 1.1.
+			 */
+			__u32 timeslice_us;
 			__u64 pad;
 		} create;
 		struct {
@@ -131,7 +143,7 @@ struct ne1_fw_queue {
 	__u32 head;			/* jobs taken */
 	__u32 state;			/* enum ne1_queue_state */
 	__u64 done_seqno;		/* all jobs up to this have ended; written after their results */
-	__u64 busy_ns;			/* device time spent on this queue's jobs */
+	__u64 busy_ns;			/* device time spent on this queue's jobs, without that put aside */
 	__u64 busy_cycles;
 	__u32 done_count;		/* free-running count of ended jobs */
 	__u32 preempted;		/* 1.1: how often a job of this queue was put aside at a YIELD */

@@ -70,6 +70,11 @@ bool hal_stack_intact(void)
 	return !shim.stack_broken;
 }
 
+uint64_t shim_now(void)
+{
+	return shim.time_ns;
+}
+
 bool shim_boot(void)
 {
 	if (!setjmp(shim.halt))

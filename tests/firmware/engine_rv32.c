@@ -15,6 +15,8 @@
 const bool shim_sees_barriers;
 
 static struct rv32 *cpu;
+static uint64_t run_start;	/* instructions when the firmware was last woken */
+static bool awake;
 static struct ne1_fw_header header;
 static uint8_t payload[NE1_MC_TCM_SIZE];
 
@@ -107,11 +109,22 @@ bool shim_boot(void)
 	return run();
 }
 
+uint64_t shim_now(void)
+{
+	if (!awake)
+		return shim.time_ns;
+	return shim.time_ns + (rv32_retired(cpu) - run_start) * shim.ns_per_instruction;
+}
+
 bool shim_run(void)
 {
-	uint64_t before = rv32_retired(cpu);
-	bool ok = run();
+	bool ok;
 
-	shim.instructions = rv32_retired(cpu) - before;
+	run_start = rv32_retired(cpu);
+	awake = true;
+	ok = run();
+	shim.time_ns = shim_now();
+	awake = false;
+	shim.instructions = rv32_retired(cpu) - run_start;
 	return ok;
 }

@@ -31,6 +31,11 @@ struct ne1_job_result *host_result(unsigned int queue, unsigned int slot)
 	return (struct ne1_job_result *)(shim.memory + HOST_RESULTS) + queue * HOST_ENTRIES + slot;
 }
 
+struct ne1_fw_counters *host_counters(unsigned int queue)
+{
+	return (struct ne1_fw_counters *)(shim.memory + HOST_COUNTERS) + queue;
+}
+
 struct ne1_ring_ctl *host_ctl(uint32_t va)
 {
 	return (struct ne1_ring_ctl *)(shim.memory + va);
@@ -50,6 +55,7 @@ void host_layout(void)
 		.log_ctl = HOST_LOG_CTL, .log_ring = HOST_LOG_RING, .log_size = HOST_LOG,
 		.queue_table = HOST_TABLE, .queue_count = HOST_QUEUES,
 		.log_level = NE1_LOG_INFO,
+		.counter_table = HOST_COUNTERS,
 	};
 }
 

@@ -15,6 +15,7 @@
 enum {
 	HOST_CMD_CTL = 0x400, HOST_EVT_CTL = 0x480, HOST_LOG_CTL = 0x500,
 	HOST_CMD_RING = 0x1000, HOST_EVT_RING = 0x2000, HOST_LOG_RING = 0x4000, HOST_TABLE = 0x6000,
+	HOST_COUNTERS = 0x8000,
 	HOST_JOBS = 0x10000, HOST_RESULTS = 0x40000,
 };
 
@@ -23,6 +24,7 @@ struct ne1_fw_queue *host_queue(unsigned int queue);
 struct ne1_job *host_job(unsigned int queue, unsigned int slot);
 struct ne1_job_result *host_result(unsigned int queue, unsigned int slot);
 struct ne1_ring_ctl *host_ctl(uint32_t va);
+struct ne1_fw_counters *host_counters(unsigned int queue);
 
 /* A good description of the region; nothing boots yet. */
 void host_layout(void);

@@ -74,7 +74,7 @@ static void set64(uint32_t *regs, uint32_t lo, uint64_t value)
 	regs[lo / 4 + 1] = (uint32_t)(value >> 32);
 }
 
-static void core_start(unsigned int index)
+static void core_start(unsigned int index, uint32_t value)
 {
 	struct shim_core *core = &shim.cores[index];
 	uint32_t asid = core->regs[NE1_MC_CORE_ASID / 4];
@@ -87,10 +87,18 @@ static void core_start(unsigned int index)
 		violation("START with another VM's data in SRAM", asid);
 	core->sram_pgd = asid < NE1_MAX_ASIDS ? shim.asids[asid].pgd + 1 : 0;
 	core->starts++;
+	core->continues += value & NE1_CORE_CONTINUE ? 1 : 0;
+	core->pos = value & NE1_CORE_CONTINUE ? core->regs[NE1_MC_CORE_POS / 4] : 0;
+	if (value & NE1_CORE_CONTINUE && !core->pos)
+		violation("CONTINUE before the first YIELD", index);
+	if (core->regs[NE1_MC_CORE_YIELD_REQ / 4])
+		violation("START with a YIELD request from before", index);
 	core->stop = false;
 	core->regs[NE1_MC_CORE_STATE / 4] = NE1_CORE_RUNNING;
-	set64(core->regs, NE1_MC_CORE_START_LO, shim.time_ns);
+	set64(core->regs, NE1_MC_CORE_START_LO, shim_now());
 	for (uint32_t reg = NE1_MC_CORE_RD_LO; reg <= NE1_MC_CORE_CYC_HI; reg += 4)
+		core->regs[reg / 4] = 0;
+	for (uint32_t reg = NE1_MC_CORE_PROGRESS; reg < NE1_MC_CORE_COUNT_LO(NE1_COUNTERS); reg += 4)
 		core->regs[reg / 4] = 0;
 }
 
@@ -110,26 +118,55 @@ static void core_ctrl(unsigned int index, uint32_t value)
 		core->stop = running;
 	}
 	if (value & NE1_CORE_START)
-		core_start(index);
+		core_start(index, value);
 	if (value & NE1_CORE_RESUME)
-		violation("RESUME is not used in version 1.0", index);
+		violation("RESUME is not used by this firmware", index);
+}
+
+static void core_leave(unsigned int index, uint32_t state, uint64_t ns)
+{
+	struct shim_core *core = &shim.cores[index];
+
+	shim.time_ns += ns;
+	core->regs[NE1_MC_CORE_STATE / 4] = state;
+	set64(core->regs, NE1_MC_CORE_END_LO, shim.time_ns);
+	set64(core->regs, NE1_MC_CORE_RD_LO, 0x100000010ull + index);
+	set64(core->regs, NE1_MC_CORE_WR_LO, 0x20 + index);
+	set64(core->regs, NE1_MC_CORE_CYC_LO, ns + index);
+	shim.irq_pending |= NE1_MC_IRQ_CORE;
+}
+
+void shim_core_yield(unsigned int index, uint32_t pos, uint64_t ns)
+{
+	struct shim_core *core = &shim.cores[index];
+
+	if (core->regs[NE1_MC_CORE_STATE / 4] != NE1_CORE_RUNNING ||
+	    !core->regs[NE1_MC_CORE_YIELD_REQ / 4])
+		violation("the test lets a core yield that was not asked to", index);
+	core_leave(index, NE1_CORE_YIELDED, ns);
+	core->regs[NE1_MC_CORE_POS / 4] = pos;
+}
+
+void shim_core_progress(unsigned int index, uint32_t n)
+{
+	shim.cores[index].regs[NE1_MC_CORE_PROGRESS / 4] += n;
+}
+
+void shim_core_count(unsigned int index, uint64_t n)
+{
+	for (unsigned int i = 0; i < NE1_COUNTERS; i++)
+		set64(shim.cores[index].regs, NE1_MC_CORE_COUNT_LO(i), n * 1000 + i);
 }
 
 void shim_core_end(unsigned int index, enum ne1_fault fault, uint64_t ns)
 {
 	struct shim_core *core = &shim.cores[index];
 
-	shim.time_ns += ns;
-	core->regs[NE1_MC_CORE_STATE / 4] = fault ? NE1_CORE_FAULT : NE1_CORE_DONE;
+	core_leave(index, fault ? NE1_CORE_FAULT : NE1_CORE_DONE, ns);
 	core->regs[NE1_MC_CORE_FAULT_CODE / 4] = fault;
 	core->regs[NE1_MC_CORE_FAULT_CMD / 4] = fault ? 7 + index : 0;
 	set64(core->regs, NE1_MC_CORE_FAULT_VA_LO, fault ? 0x1234567000 + index : 0);
 	core->regs[NE1_MC_CORE_FAULT_INFO / 4] = fault ? 0x2010 + index : 0;
-	set64(core->regs, NE1_MC_CORE_END_LO, shim.time_ns);
-	set64(core->regs, NE1_MC_CORE_RD_LO, 0x100000010ull + index);
-	set64(core->regs, NE1_MC_CORE_WR_LO, 0x20 + index);
-	set64(core->regs, NE1_MC_CORE_CYC_LO, ns + index);
-	shim.irq_pending |= NE1_MC_IRQ_CORE;
 }
 
 /* Registers. */
@@ -144,8 +181,8 @@ static uint32_t read_ctrl(uint32_t reg)
 	case NE1_MC_DB_PENDING_HI:
 		return shim.db_pending[1];
 	case NE1_MC_TIME_LO:
-		shim.time_hi = (uint32_t)(shim.time_ns >> 32);
-		return (uint32_t)shim.time_ns;
+		shim.time_hi = (uint32_t)(shim_now() >> 32);
+		return (uint32_t)shim_now();
 	case NE1_MC_TIME_HI:
 		return shim.time_hi;
 	case NE1_MC_CAP_CORES:

@@ -28,6 +28,8 @@ struct shim_core {
 	uint32_t regs[0x40];	/* by offset / 4 */
 	bool stop;		/* STOP was written while RUNNING */
 	unsigned int starts, stops, scrubs;
+	unsigned int continues;	/* of the starts */
+	uint32_t pos;		/* at which the last start began */
 	uint64_t sram_pgd;	/* page table whose data is in SRAM; 0: clean */
 };
 
@@ -50,6 +52,7 @@ struct shim {
 	unsigned int reg_reads, reg_writes, win_reads, win_writes;
 	struct shim_write trace[SHIM_TRACE];	/* newest writes since shim_trace_clear() */
 	unsigned int traced;
+	uint64_t ns_per_instruction;	/* time that firmware takes; 0, or where the engine counts none */
 	jmp_buf halt;		/* hal_halt() goes here */
 	bool halted;
 	uint64_t instructions;	/* of the last shim_run(), where the engine counts them */
@@ -63,6 +66,18 @@ void shim_reset(void);
 /* Core @core leaves RUNNING after @ns with @fault (NONE: DONE). */
 void shim_core_end(unsigned int core, enum ne1_fault fault, uint64_t ns);
 
+/*
+ * Core @core stops at a YIELD after @ns, with POS = @pos.  It is a violation of the test's if nobody asked
+ * for it.
+ */
+void shim_core_yield(unsigned int core, uint32_t pos, uint64_t ns);
+
+/* Core @core started @n more commands. */
+void shim_core_progress(unsigned int core, uint32_t n);
+
+/* What the COUNT registers of core @core say after its run: @n * 1000 + counter. */
+void shim_core_count(unsigned int core, uint64_t n);
+
 /* Lets device time pass; the timer may expire. */
 void shim_pass(uint64_t ns);
 
@@ -71,6 +86,9 @@ bool shim_boot(void);
 bool shim_run(void);
 
 void shim_trace_clear(void);
+
+/* Device time with what the firmware has taken of it up to now. */
+uint64_t shim_now(void);
 
 /* For engines. */
 extern const bool shim_sees_barriers;	/* fences are in the trace */

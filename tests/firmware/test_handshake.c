@@ -28,7 +28,7 @@ static void boots(void **state)
 	assert_int_equal(fwif->fw_version, FW_VERSION);
 	assert_int_equal(fwif->fw_state, NE1_FW_RUNNING);
 	assert_int_equal(host_queue(3)->state, NE1_QUEUE_FREE);
-	assert_non_null(strstr(host_log(), "ne1 firmware 0.1.0, ABI 1.1, 2 cores, 16 ASIDs\n"));
+	assert_non_null(strstr(host_log(), "ne1 firmware 1.1.0, ABI 1.1, 2 cores, 16 ASIDs\n"));
 	assert_int_equal(shim.violations, 0);
 }
 
@@ -80,6 +80,11 @@ static const struct refusal refusals[] = {
 	{ FIELD(queue_table), 0x6001, PANIC_IF_QUEUES },
 	{ FIELD(queue_table), SHIM_MEMORY - 128, PANIC_IF_QUEUES },
 	{ FIELD(queue_count), 0, PANIC_IF_QUEUES },
+	{ FIELD(counter_table), 0, 0 },
+	{ FIELD(counter_table), HOST_COUNTERS + 8, PANIC_IF_QUEUES },
+	{ FIELD(counter_table), SHIM_MEMORY - 128, PANIC_IF_QUEUES },
+	{ FIELD(counter_table), 0xffffffc0, PANIC_IF_QUEUES },
+	{ FIELD(counter_table), HOST_TABLE, PANIC_IF_OVERLAP },
 	{ FIELD(queue_count), NE1_MAX_QUEUES + 1, PANIC_IF_QUEUES },
 	{ FIELD(queue_count), NE1_MAX_QUEUES, 0 },
 };

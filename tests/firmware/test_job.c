@@ -444,12 +444,12 @@ static void cost(void **state)
 	assert_true(shim.reg_reads <= 3);
 	assert_true(shim.win_reads <= 1 + 32);
 	report("start");
-	assert_true(shim.instructions <= 1500);
+	assert_true(shim.instructions <= 1700);
 	shim_core_end(0, NE1_FAULT_NONE, 5);
 	shim_trace_clear();
 	shim_run();
 	assert_true(shim.reg_reads <= 1 + 1 + 10 + 1);
-	assert_true(shim.win_writes <= 16 + 7);
+	assert_true(shim.win_writes <= 16 + 10);
 	assert_int_equal(shim.win_reads, 0);
 	report("end");
 	assert_true(shim.instructions <= 1500);

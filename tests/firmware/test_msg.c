@@ -34,7 +34,7 @@ static void ping(void **state)
 static void unknown_types(void **state)
 {
 	static const unsigned int types[] = {
-		0, 10, 11, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff,
+		0, 11, 12, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff,
 	};
 
 	(void)state;
@@ -46,7 +46,7 @@ static void unknown_types(void **state)
 static void reserved_fields(void **state)
 {
 	(void)state;
-	for (unsigned int type = NE1_CMD_PING; type <= NE1_CMD_VM_FLUSH; type++) {
+	for (unsigned int type = NE1_CMD_PING; type <= NE1_CMD_COUNTERS; type++) {
 		struct ne1_msg good = { .type = (uint16_t)type, .queue = type == NE1_CMD_VM_FLUSH };
 		struct ne1_msg bad;
 
@@ -78,6 +78,7 @@ static void argument_range(void **state)
 		{ NE1_CMD_LOG_LEVEL, NE1_LOG_DEBUG + 1 },
 		{ NE1_CMD_SHUTDOWN, 1 },
 		{ NE1_CMD_VM_FLUSH, 0 },
+		{ NE1_CMD_COUNTERS, 2 },
 	};
 
 	(void)state;

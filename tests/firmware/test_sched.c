@@ -24,14 +24,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Ends the job of core 0 and returns the queue whose job runs there next; -1 if none. */
+#define SLICE_NS	10000000u	/* the firmware's default */
+
+/* Ends the job of core 0, which took its whole slice, and returns the queue whose job runs there next; -1 if none. */
 static int next_queue(unsigned int queues)
 {
 	uint32_t heads[HOST_QUEUES];
 
 	for (unsigned int i = 0; i < queues; i++)
 		heads[i] = host_queue(i)->head;
-	shim_core_end(0, NE1_FAULT_NONE, 10);
+	shim_core_end(0, NE1_FAULT_NONE, SLICE_NS);
 	shim_run();
 	for (unsigned int i = 0; i < queues; i++) {
 		if (host_queue(i)->head != heads[i])

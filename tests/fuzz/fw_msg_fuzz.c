@@ -83,12 +83,14 @@ static void step_raw_message(struct input *in)
 
 static void step_command(struct input *in)
 {
-	struct ne1_msg msg = { .type = (uint16_t)(take(in, 1) % 11) };
+	struct ne1_msg msg = { .type = (uint16_t)(take(in, 1) % 12) };
 
 	msg.queue = take(in, 1);
 	if (msg.type == NE1_CMD_QUEUE_CREATE)
 		msg = host_create_msg(msg.queue % HOST_QUEUES, 1 + take(in, 1) % 20,
 				      take(in, 1) % 5);
+	if (msg.type == NE1_CMD_QUEUE_CREATE)
+		msg.create.timeslice_us = take(in, 2);
 	if (msg.type == NE1_CMD_SHUTDOWN && take(in, 1) % 8)
 		msg.type = NE1_CMD_PING;
 	push(&msg);
@@ -109,9 +111,39 @@ static void step_core(struct input *in)
 	unsigned int core = take(in, 1) % shim.cap_cores;
 
 	if (shim.cores[core].regs[NE1_MC_CORE_STATE / 4] == NE1_CORE_RUNNING)
-		shim_core_end(core, (enum ne1_fault)(take(in, 1) % 10), take(in, 2));
+		shim_core_end(core, (enum ne1_fault)(take(in, 1) % 11), take(in, 2));
 	else
 		shim.irq_pending |= NE1_MC_IRQ_CORE;
+}
+
+/* A core that is asked to yield does so; any other moves on. */
+static void step_yield(struct input *in)
+{
+	unsigned int core = take(in, 1) % shim.cap_cores;
+	const uint32_t *regs = shim.cores[core].regs;
+
+	if (regs[NE1_MC_CORE_STATE / 4] == NE1_CORE_RUNNING && regs[NE1_MC_CORE_YIELD_REQ / 4])
+		shim_core_yield(core, 1 + take(in, 2), take(in, 2));
+	else
+		shim_core_progress(core, take(in, 1));
+}
+
+/* Every job that was started is on cores or can be ended by the host; each core works for one queue. */
+static void check_table(void)
+{
+	uint32_t busy = 0;
+
+	for (unsigned int i = 0; i < HOST_QUEUES; i++) {
+		const struct ne1_fw_queue *q = host_queue(i);
+
+		check(!(q->on_core & busy), "two queues on one core");
+		check(!q->on_core || q->run_seqno, "cores work for a queue without a job");
+		check(!q->run_seqno || q->run_seqno > q->done_seqno, "a job runs that has ended");
+		busy |= q->on_core;
+	}
+	for (unsigned int c = 0; c < shim.cap_cores; c++)
+		check(busy >> c & 1 || shim.cores[c].regs[NE1_MC_CORE_STATE / 4] != NE1_CORE_RUNNING,
+		      "a core runs for nobody");
 }
 
 static void step_memory(struct input *in)
@@ -150,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const steps[])(struct input *in) = {
 		step_raw_message, step_command, step_command, step_job, step_job, step_core,
-		step_core, step_tail, step_events, step_time, step_memory,
+		step_core, step_yield, step_yield, step_tail, step_events, step_time, step_memory,
 	};
 	struct input in = { data, size };
 
@@ -166,6 +198,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		shim_run();
 		check(!shim.violations, "contract violated");
 		check(!shim.halted || excused, "panic that the host did not cause");
+		if (!excused)
+			check_table();
 	}
 	return 0;
 }

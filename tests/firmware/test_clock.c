@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Scheduling measured in device time.  Cores run on their own here: a stream of n * 64 bytes works for n
+ * stages of STAGE_NS and passes a YIELD after each.  On the RV32 core firmware takes time too,
+ * INSTRUCTION_NS per instruction.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "host.h"
+
+#define STAGE_NS	100000u		/* yield interval */
+#define INSTRUCTION_NS	10u		/* a management core of 100 MHz */
+#define FIRMWARE_NS	20000u		/* what firmware may add to the start of a realtime job */
+#define SLICE_NS	10000000u	/* the firmware's default */
+
+struct stages {
+	uint64_t next;		/* end of the stage, UINT64_MAX: idle */
+	uint32_t done, total;
+	unsigned int starts;	/* seen */
+};
+
+static struct stages cores[NE1_MAX_CORES];
+
+static uint32_t core_reg(unsigned int core, uint32_t reg)
+{
+	return shim.cores[core].regs[reg / 4];
+}
+
+static uint64_t started_ns(unsigned int core)
+{
+	return core_reg(core, NE1_MC_CORE_START_LO) |
+	       (uint64_t)core_reg(core, NE1_MC_CORE_START_HI) << 32;
+}
+
+static void boot(unsigned int n)
+{
+	shim_reset();
+	host_layout();
+	host_if()->queue_count = NE1_MAX_QUEUES;
+	host_if()->counter_table = 0;
+	shim.cap_cores = n;
+	assert_true(shim_boot());
+	shim.ns_per_instruction = INSTRUCTION_NS;
+	for (unsigned int c = 0; c < NE1_MAX_CORES; c++)
+		cores[c] = (struct stages){ .next = UINT64_MAX };
+}
+
+/* Jobs that firmware has started since the last look begin their first stage. */
+static void see_starts(void)
+{
+	for (unsigned int c = 0; c < shim.cap_cores; c++) {
+		struct stages *s = &cores[c];
+
+		if (shim.cores[c].starts == s->starts)
+			continue;
+		s->starts = shim.cores[c].starts;
+		s->done = shim.cores[c].pos;
+		s->total = core_reg(c, NE1_MC_CORE_STREAM_SIZE) / 64;
+		s->next = started_ns(c) + STAGE_NS;
+	}
+}
+
+static void serve(void)
+{
+	assert_true(shim_run());
+	see_starts();
+}
+
+/* Stage of core @c has ended at the time of now. */
+static void end_stage(unsigned int c)
+{
+	struct stages *s = &cores[c];
+
+	s->done++;
+	if (s->done < s->total && !core_reg(c, NE1_MC_CORE_YIELD_REQ)) {
+		s->next += STAGE_NS;
+		return;
+	}
+	s->next = UINT64_MAX;
+	if (s->done == s->total)
+		shim_core_end(c, NE1_FAULT_NONE, 0);
+	else
+		shim_core_yield(c, s->done, 0);
+	serve();
+}
+
+/* Lets cores and timer run until device time @until. */
+static void run_until(uint64_t until)
+{
+	for (;;) {
+		unsigned int first = 0;
+		uint64_t at;
+
+		for (unsigned int c = 1; c < shim.cap_cores; c++) {
+			if (cores[c].next < cores[first].next)
+				first = c;
+		}
+		at = cores[first].next < shim.timer_ns ? cores[first].next : shim.timer_ns;
+		if (at > until)
+			break;
+		if (at > shim.time_ns)
+			shim.time_ns = at;
+		if (at == shim.timer_ns) {
+			shim_pass(0);
+			serve();
+		} else {
+			end_stage(first);
+		}
+	}
+	if (shim.time_ns < until)
+		shim.time_ns = until;
+}
+
+static void add_job(unsigned int queue, uint32_t stages)
+{
+	host_add_job(queue, 1)->stream[0].size = 64 * stages;
+	host_doorbell(queue);
+}
+
+/* Queues that have room in their rings get jobs again. */
+static void refill(unsigned int first, unsigned int end, uint32_t stages)
+{
+	for (unsigned int i = first; i < end; i++) {
+		while (host_queue(i)->tail - (uint32_t)host_queue(i)->done_seqno < HOST_ENTRIES)
+			add_job(i, stages);
+	}
+}
+
+/* Time from the doorbell of realtime queue @queue to the start of its job. */
+static uint64_t realtime_latency(unsigned int queue)
+{
+	uint64_t rung = shim.time_ns;
+	const struct ne1_job_result *r;
+
+	add_job(queue, 1);
+	r = host_result(queue, (host_queue(queue)->tail - 1) % HOST_ENTRIES);
+	serve();
+	while (host_queue(queue)->done_seqno != host_queue(queue)->tail)
+		run_until(shim.time_ns + STAGE_NS);
+	assert_int_equal(r->fault, NE1_FAULT_NONE);
+	assert_true(r->start_ns >= rung);
+	return r->start_ns - rung;
+}
+
+/* 63 queues with full rings of long jobs; a realtime job starts after one yield interval. */
+static void flood(unsigned int n_cores)
+{
+	unsigned int preempted = 0, rt = NE1_MAX_QUEUES - 1;
+	uint64_t worst = 0;
+
+	boot(n_cores);
+	for (unsigned int i = 0; i < rt; i++)
+		host_create(i, 1 + i, NE1_PRIO_LOW);
+	host_create(rt, 100, NE1_PRIO_REALTIME);
+	refill(0, rt, 1000);
+	serve();
+	for (unsigned int i = 0; i < 300; i++) {
+		uint64_t latency;
+
+		run_until(shim.time_ns + 37 * STAGE_NS + i * 7919 % STAGE_NS);
+		refill(0, rt, 1000);	/* its doorbells are rung with the realtime queue's */
+		latency = realtime_latency(rt);
+		if (latency > worst)
+			worst = latency;
+	}
+	print_message("# %u core(s): realtime job starts at most %u ns after its doorbell\n",
+		      n_cores, (unsigned int)worst);
+	assert_true(worst <= STAGE_NS + FIRMWARE_NS);
+	assert_true(worst >= STAGE_NS * 9 / 10);
+	for (unsigned int i = 0; i < rt; i++)
+		preempted += host_queue(i)->preempted;
+	assert_true(preempted >= 300);
+	assert_int_equal(shim.violations, 0);
+}
+
+static void flood_one_core(void **state)
+{
+	(void)state;
+	flood(1);
+}
+
+static void flood_three_cores(void **state)
+{
+	(void)state;
+	flood(3);
+}
+
+static void assert_equal_shares(unsigned int first, unsigned int end, uint64_t since[])
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (unsigned int i = first; i < end; i++) {
+		uint64_t ns = host_queue(i)->busy_ns - since[i];
+
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+	}
+	print_message("# device time of %u queues: %u to %u us\n", end - first,
+		      (unsigned int)(least / 1000), (unsigned int)(most / 1000));
+	assert_true(least > 0 && most - least <= most / 10);
+}
+
+/* Four queues with jobs of all lengths share a core evenly, however long each one's are. */
+static void fair_slices(void **state)
+{
+	static const uint32_t stages[] = { 100000, 100000, 100000, 100000 };
+	uint64_t since[NE1_MAX_QUEUES] = { 0 };
+
+	(void)state;
+	boot(1);
+	for (unsigned int i = 0; i < 4; i++) {
+		host_create(i, 1 + i, NE1_PRIO_NORMAL);
+		refill(i, i + 1, stages[i]);
+	}
+	serve();
+	run_until(shim.time_ns + 100ull * SLICE_NS);
+	assert_equal_shares(0, 4, since);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_in_range(host_queue(i)->preempted, 24, 26);
+}
+
+static void fair_jobs_of_all_lengths(void **state)
+{
+	static const uint32_t stages[] = { 1, 7, 60, 1000 };
+	uint64_t since[NE1_MAX_QUEUES] = { 0 };
+
+	(void)state;
+	boot(1);
+	for (unsigned int i = 0; i < 4; i++)
+		host_create(i, 1 + i, NE1_PRIO_NORMAL);
+	for (unsigned int t = 0; t < 4000; t++) {
+		for (unsigned int i = 0; i < 4; i++)
+			refill(i, i + 1, stages[i]);
+		serve();
+		run_until(shim.time_ns + SLICE_NS / 20);
+	}
+	assert_equal_shares(0, 4, since);
+}
+
+/* Realtime jobs in between take from all of a level alike. */
+static void fair_under_preemption(void **state)
+{
+	uint64_t since[NE1_MAX_QUEUES] = { 0 };
+
+	(void)state;
+	boot(1);
+	for (unsigned int i = 0; i < 4; i++) {
+		host_create(i, 1 + i, NE1_PRIO_NORMAL);
+		refill(i, i + 1, 100000);
+	}
+	serve();
+	host_create(4, 9, NE1_PRIO_REALTIME);
+	for (unsigned int t = 0; t < 1000; t++) {
+		run_until(shim.time_ns + SLICE_NS / 8);
+		realtime_latency(4);
+	}
+	assert_equal_shares(0, 4, since);
+}
+
+/* Six queues on four cores. */
+static void fair_on_several_cores(void **state)
+{
+	uint64_t since[NE1_MAX_QUEUES] = { 0 };
+
+	(void)state;
+	boot(4);
+	for (unsigned int i = 0; i < 6; i++) {
+		host_create(i, 1 + i, NE1_PRIO_NORMAL);
+		refill(i, i + 1, 100000);
+	}
+	serve();
+	run_until(shim.time_ns + 100ull * SLICE_NS);
+	assert_equal_shares(0, 6, since);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flood_one_core),
+		cmocka_unit_test(flood_three_cores),
+		cmocka_unit_test(fair_slices),
+		cmocka_unit_test(fair_jobs_of_all_lengths),
+		cmocka_unit_test(fair_under_preemption),
+		cmocka_unit_test(fair_on_several_cores),
+	};
+
+	return cmocka_run_group_tests_name("firmware in device time", tests, NULL, NULL);
+}
