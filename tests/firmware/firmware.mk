@@ -39,5 +39,9 @@ $(O)/tests/fuzz/fw_msg_fuzz: $(fw-fuzz-src) $(wildcard firmware/*.h tests/firmwa
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $@ $(fw-fuzz-src) -lcmocka
 
-script-tests += tests/firmware/test_device.py tests/firmware/test_fwpack.sh
+script-tests += tests/firmware/test_device.py tests/firmware/test_fwpack.sh tests/firmware/coverage
 test-programs += $(O)/npusim $(O)/firmware/fwpack $(O)/firmware/npuedge-ne1.fw
+
+.PHONY: coverage-firmware
+coverage-firmware: ## line coverage of the firmware by its unit tests
+	$(Q)O=$(O) tests/firmware/coverage

@@ -51,13 +51,13 @@ class Vm:
 
 
 class Queue:
-    def __init__(self, host, index, vm, priority=2):
+    def __init__(self, host, index, vm, priority=2, timeslice_us=0):
         self.host, self.index, self.vm, self.tail = host, index, vm, 0
         self.record = host.SHARED + host.QUEUE_TABLE + 128 * index
         self.ring = host.FREE + 0x1000 * index
         self.results = host.FREE + 0x8000 + 0x1000 * index
         body = struct.pack("<QIIQQIIQ", host.BUS + vm.tables.root, vm.number, priority, self.ring,
-                           self.results, ENTRIES, 0, 0)
+                           self.results, ENTRIES, timeslice_us, 0)
         assert host.call(C.NE1_CMD_QUEUE_CREATE, index, body) == C.NE1_MSG_OK
 
     def push(self, stream, size=None, param=PARAMS, profile=0, cores=1):
@@ -74,9 +74,9 @@ class Queue:
         self.host.client.set_reg(doorbell(self.index), 1)
 
     def field(self, name):
-        """head, state, done_seqno, busy_ns, busy_cycles, done_count"""
-        names = ("head", "state", "done_seqno", "busy_ns", "busy_cycles", "done_count")
-        return dict(zip(names, self.host.get(self.record + 64, "<IIQQQI")))[name]
+        names = ("head", "state", "done_seqno", "busy_ns", "busy_cycles", "done_count", "preempted",
+                 "run_seqno", "on_core")
+        return dict(zip(names, self.host.get(self.record + 64, "<IIQQQIIQI")))[name]
 
     def result(self, seqno):
         """seqno, fault, cmd, va, info, core, start, end, read bytes, written bytes"""
@@ -215,6 +215,194 @@ def test_destroy_of_running_job():
         assert host.call(C.NE1_CMD_VM_FLUSH, 1) == C.NE1_MSG_OK
         host.put(queue.record, bytes(4))
         assert Queue(host, 0, Vm(host, 2)).run(end())[:2] == (1, C.NE1_FAULT_NONE)
+
+
+STAGE = 4096 * 183	# bytes: about 100 us on chip tiny
+
+
+def stages(n, yields=True, back=True):
+    """@n stages of about 100 us that pass on a chain of copies in DATA, a YIELD after each."""
+    part = b"".join(
+        dma(C.NE1_OP_LD, 0, 4096, sram=4096, rows=183) +
+        dma(C.NE1_OP_LD, at, 64, signal=0) + dma(C.NE1_OP_ST, at + 64, 64, wait=0) +
+        (header(C.NE1_OP_YIELD).ljust(64, b"\0") if yields else b"")
+        for at in ((64 * i if back else 0) for i in range(n)))
+    return part + end()
+
+
+class LongStream:
+    """A stream beside the page of the VM: 2 MiB at BIG."""
+
+    def __init__(self, host, vm, number, stream):
+        base = 0x400000 + (2 << 20) * number
+        host.put(base, stream)
+        vm.tables.map(BIG, host.BUS + base, level=1)
+        self.size = len(stream)
+
+
+def profile(host, vm, at):
+    return host.get(vm.pages[DATA] + at, "<13Q")
+
+
+def test_preemption():
+    """a realtime job starts after one yield interval; the flood that it met goes on to the same results"""
+    low_priority, realtime, n = 3, 0, 24
+    with Machine("--mode", "paced", "--chip", "tiny") as host:
+        floods = [Queue(host, i, Vm(host, 1 + i), low_priority, 1000) for i in range(2)]
+        rt = Queue(host, 3, Vm(host, 9), realtime)
+        for i, queue in enumerate(floods):
+            host.put(queue.vm.pages[DATA], bytes([0x40 + i]) * 64)
+            stream = LongStream(host, queue.vm, i, stages(n))
+            for _ in range(4):
+                queue.push(None, size=stream.size, profile=DATA + 3072)
+        for queue in floods:
+            queue.ring_doorbell()
+        waits = []
+        while any(queue.field("done_seqno") < 4 for queue in floods):
+            wait_until(lambda: any(queue.field("on_core") for queue in floods) or
+                       all(queue.field("done_seqno") == 4 for queue in floods))
+            before = host.client.reg(C.NE1_REG_TIME_LO) | host.client.reg(C.NE1_REG_TIME_HI) << 32
+            waits.append(rt.run(end())[6] - before)
+        assert sum(queue.field("preempted") for queue in floods) > 4
+        assert rt.field("preempted") == 0
+        for i, queue in enumerate(floods):
+            assert [queue.result(s)[1] for s in range(1, 5)] == [C.NE1_FAULT_NONE] * 4
+            data = host.get(queue.vm.pages[DATA], f"<{64 * (n + 1)}B")
+            assert set(data) == {0x40 + i}
+            assert (queue.field("run_seqno"), queue.field("on_core")) == (0, 0)
+            assert profile(host, queue.vm, 3072)[10] == 4 * n + 1		# commands of the whole job
+            first = queue.result(1)
+            assert queue.field("busy_ns") < queue.result(4)[7] - first[6]
+        waits.sort()
+        # Half of them at least met nothing but the interval: the host's scheduler is no part of this.
+        middle = waits[len(waits) // 2]
+        print(f"# realtime jobs started {waits[0] / 1000:.0f} to {waits[-1] / 1000:.0f} us after their "
+              f"doorbell, {middle / 1000:.0f} us in the middle of {len(waits)}")
+        assert middle < 1_000_000, f"{waits} ns"
+
+
+def test_round_robin():
+    """two queues of a level share the core by time slices, SRAM is scrubbed between them"""
+    n = 30
+    with Machine("--mode", "paced", "--chip", "tiny") as host:
+        queues = [Queue(host, i, Vm(host, 1 + i), 2, 500) for i in range(2)]
+        for i, queue in enumerate(queues):
+            host.put(queue.vm.pages[DATA], bytes([0x40 + i]) * 64)
+            stream = LongStream(host, queue.vm, i, stages(n))
+            for _ in range(8):
+                queue.push(None, size=stream.size)
+        for queue in queues:
+            queue.ring_doorbell()
+        for i, queue in enumerate(queues):
+            wait_until(lambda queue=queue: queue.field("done_seqno") == 8)
+            assert set(host.get(queue.vm.pages[DATA], f"<{64 * (n + 1)}B")) == {0x40 + i}
+        assert sum(queue.field("preempted") for queue in queues) >= 8
+
+
+def test_suspend_and_resume():
+    """SUSPEND puts a running job aside at its next YIELD, RESUME lets it go on to its end"""
+    with Machine("--mode", "paced", "--chip", "tiny") as host:
+        queue, other = Queue(host, 0, Vm(host, 1)), Queue(host, 1, Vm(host, 2))
+        n = 60
+        host.put(queue.vm.pages[DATA], b"\x5a" * 64)
+        stream = LongStream(host, queue.vm, 0, stages(n, back=False))
+        queue.push(None, size=stream.size, profile=DATA + 3072)
+        queue.ring_doorbell()
+        wait_until(lambda: queue.field("on_core") == 1)
+        assert host.call(C.NE1_CMD_QUEUE_SUSPEND, 0) == C.NE1_MSG_OK
+        assert queue.field("state") == C.NE1_QUEUE_SUSPENDED
+        assert (queue.field("on_core"), queue.field("run_seqno")) == (0, 1)
+        busy = queue.field("busy_ns")
+        assert other.run(copy(0, 64, 64))[1] == C.NE1_FAULT_NONE
+        assert host.call(C.NE1_CMD_VM_FLUSH, 1) == C.NE1_MSG_BAD_STATE
+        assert queue.field("busy_ns") == busy and queue.field("done_seqno") == 0
+        assert host.call(C.NE1_CMD_QUEUE_RESUME, 0) == C.NE1_MSG_OK
+        wait_until(lambda: queue.field("done_seqno") == 1)
+        assert queue.result(1)[1] == C.NE1_FAULT_NONE and queue.field("busy_ns") > busy
+        assert profile(host, queue.vm, 3072)[10] == 4 * n + 1
+
+        queue.push(None, size=stream.size)
+        queue.ring_doorbell()
+        wait_until(lambda: queue.field("on_core") == 1)
+        assert host.call(C.NE1_CMD_QUEUE_SUSPEND, 0) == C.NE1_MSG_OK
+        assert host.call(C.NE1_CMD_QUEUE_DESTROY, 0) == C.NE1_MSG_OK
+        assert queue.result(2)[1] == C.NE1_FAULT_STOPPED
+        assert host.call(C.NE1_CMD_VM_FLUSH, 1) == C.NE1_MSG_OK
+
+
+def test_put_aside_on_several_cores():
+    """a job of three cores is put aside as a whole for one of a core, and goes on"""
+    with Machine("--mode", "paced", "--chip", "rk3588") as host:
+        wide, rt = Queue(host, 0, Vm(host, 1), 3), Queue(host, 1, Vm(host, 2), 0)
+        stream = LongStream(host, wide.vm, 0, stages(200, back=False))
+        wide.push(None, size=stream.size, cores=3, profile=DATA + 3072)
+        wide.ring_doorbell()
+        wait_until(lambda: wide.field("on_core") == 7)
+        assert rt.run(end())[1] == C.NE1_FAULT_NONE
+        wait_until(lambda: wide.field("done_seqno") == 1)
+        assert wide.result(1)[1] == C.NE1_FAULT_NONE
+        assert wide.field("preempted") >= 1
+        for core in range(3):
+            assert profile(host, wide.vm, 3072 + 128 * core)[10] == 4 * 200 + 1
+
+
+def counters(host, queue):
+    return host.get(host.SHARED + host.COUNTER_TABLE + 128 * queue, "<16Q")
+
+
+def test_counters():
+    """the counters of a queue are sums over its jobs, and agree with results and profile"""
+    with Machine("--chip", "tiny") as host:
+        queue = Queue(host, 2, Vm(host, 1))
+        host.put(host.SHARED + host.COUNTER_TABLE, b"\xee" * 128 * 4)
+        queue.run(copy(0, 64, 64))
+        assert counters(host, 2)[0] == 0xeeeeeeeeeeeeeeee
+        assert host.call(C.NE1_CMD_COUNTERS, 1) == C.NE1_MSG_OK
+        assert counters(host, 2) == (0,) * 16
+        results = [queue.run(copy(0, 64, 64), profile=DATA + 3072) for _ in range(3)]
+        got = counters(host, 2)
+        assert got[C.NE1_COUNT_COMMANDS] == 9 and got[C.NE1_COUNT_SKIPPED] == 0
+        assert got[C.NE1_COUNT_DRAM_RD] == sum(r[8] for r in results)
+        assert got[C.NE1_COUNT_DRAM_WR] == sum(r[9] for r in results)
+        assert got[C.NE1_COUNT_LD_BUSY] >= 2 * profile(host, queue.vm, 3072)[3]
+        assert got[C.NE1_COUNT_ENERGY_NJ] > 0 and got[C.NE1_COUNT_MACS] == 0
+        assert got[12:] == (0,) * 4
+        assert host.call(C.NE1_CMD_COUNTERS, 0) == C.NE1_MSG_OK
+        queue.run(copy(0, 64, 64))
+        assert counters(host, 2) == got
+
+
+def test_log_level():
+    """LOG_LEVEL changes what is written to the log from the next line on"""
+    with Machine() as host:
+        queue = Queue(host, 0, Vm(host, 1))
+        queue.run(end())
+        assert "D queue 0: seqno 0x1 ended" in host.log()
+        assert host.call(C.NE1_CMD_LOG_LEVEL, C.NE1_LOG_WARN) == C.NE1_MSG_OK
+        before = host.log()
+        queue.run(end())
+        assert host.call(C.NE1_CMD_QUEUE_SUSPEND, 0) == C.NE1_MSG_OK
+        assert host.log() == before
+        assert host.call(C.NE1_CMD_LOG_LEVEL, 7) == C.NE1_MSG_BAD_FIELD
+        assert "W command 7 for 7: status 2" in host.log()
+        assert host.call(C.NE1_CMD_LOG_LEVEL, C.NE1_LOG_INFO) == C.NE1_MSG_OK
+        assert host.call(C.NE1_CMD_QUEUE_RESUME, 0) == C.NE1_MSG_OK
+        assert "I queue 0: resumed" in host.log()
+
+
+def test_rollback():
+    """an image whose security version is below the fused minimum does not boot"""
+    with open(IMAGE, "rb") as file:
+        image = file.read()
+    version = struct.unpack_from("<I", image, 32)[0]
+    for minimum, want in ((version, (C.NE1_BOOT_STATE_READY, 0)),
+                          (version + 1, (C.NE1_BOOT_STATE_FAILED, C.NE1_BOOT_ERR_ROLLBACK))):
+        with serving("--min-security-version", str(minimum)) as server:
+            with Client(server.path) as client:
+                with FirmwareHost(client) as host:
+                    assert client.reg(C.NE1_REG_SECURITY_MIN) == minimum
+                    host.start(image)
+                    assert host.wait_state(C.NE1_BOOT_STATE_READY, C.NE1_BOOT_STATE_FAILED) == want
 
 
 def test_heartbeat():

@@ -14,16 +14,18 @@ class FirmwareHost(Host):
     CMD_RING, EVT_RING, LOG_RING = 0x2000, 0x3000, 0x4000
     ENTRIES, LOG_SIZE = 16, 0x4000
     QUEUE_TABLE, QUEUES = 0x8000, 4
+    COUNTER_TABLE = 0x9000
     FREE = 0x10000		# for rings of queues
 
     def __init__(self, client):
         super().__init__(client)
         self.sent = self.read_events = 0
-        header = struct.pack("<IHHIIIIIIIIIIIII", C.NE1_FW_IF_MAGIC, C.NE1_ABI_MAJOR,
+        header = struct.pack("<IHHIIIIIIIIIIIIII", C.NE1_FW_IF_MAGIC, C.NE1_ABI_MAJOR,
                              C.NE1_ABI_MINOR,
                              self.SHARED_SIZE, self.CMD_CTL, self.CMD_RING, self.ENTRIES,
                              self.EVT_CTL, self.EVT_RING, self.ENTRIES, self.LOG_CTL, self.LOG_RING,
-                             self.LOG_SIZE, self.QUEUE_TABLE, self.QUEUES, C.NE1_LOG_DEBUG)
+                             self.LOG_SIZE, self.QUEUE_TABLE, self.QUEUES, C.NE1_LOG_DEBUG,
+                             self.COUNTER_TABLE)
         self.put(self.SHARED, header)
 
     def u32(self, offset):
