@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # The kselftests out of tree, static, so that they run in any root file system.
 
-kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo race suspend unbind firmware fuzz_ioctl
+kselftest-names := query bo vm_bind queue submit lifetime timeout fdinfo race suspend unbind firmware fuzz_ioctl inject
 kselftests := $(kselftest-names:%=$(O)/kselftest/%)
 # where tools/vm/setup unpacked tools/testing/selftests of the kernel source
 KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/linux/tools/testing/selftests
 
+$(O)/kselftest/inject: tests/kselftest/inject.h tools/npusim/debug_window.h
 $(O)/kselftest/%: tests/kselftest/%.c tests/kselftest/npuedge.h tests/kselftest/sysfs.h uapi/drm/npuedge_accel.h
 	$(say) CC $@
 	@mkdir -p $(@D)

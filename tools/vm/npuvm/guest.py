@@ -178,9 +178,11 @@ class Guest:
     def start_models(self):
         for i, command in enumerate(self.args.npusim):
             sock = f"{self.tmp}/npusim{i}"
-            proc = children.start(shlex.split(command) + ["--socket", sock], self.log)
+            control = ["--control", self.args.control] if self.args.control and i == 0 else []
+            proc = children.start(shlex.split(command) + control + ["--socket", sock], self.log)
             self.npusims.append(proc)
-            children.wait_listening(proc, sock, MODEL_START_SECONDS)
+            for path in [sock] + control[1:]:
+                children.wait_listening(proc, path, MODEL_START_SECONDS)
         for sock in self.args.npu:
             if not children.listening(sock):
                 raise paths.BenchError(f"nobody listens on {sock}")
