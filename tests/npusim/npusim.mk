@@ -3,7 +3,7 @@
 
 script-tests += tests/npusim/test_protocol.py tests/npusim/test_boot.py tests/npusim/test_rv32.py \
 		tests/npusim/test_mc.py tests/npusim/test_firmware.py \
-		tests/npusim/test_faults.py tests/npusim/test_control.py
+		tests/npusim/test_faults.py tests/npusim/test_control.py tests/npusim/test_replay.py
 
 rv32-run-obj := $(addprefix $(O)/,tests/npusim/rv32_run.o tools/npusim/rv32.o tools/npusim/rv32_decode.o)
 

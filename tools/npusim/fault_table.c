@@ -289,3 +289,47 @@ int sim_fi_find(const char *name)
 			return f;
 	return -1;
 }
+
+/* ---- Specifications ---- */
+
+void sim_fi_defaults(struct sim_fi_spec *spec, enum npusim_fault fault)
+{
+	const struct sim_fi_kind *kind = &sim_fi_kinds[fault];
+
+	*spec = (struct sim_fi_spec){ .fault = fault, .key = SIM_FI_ANY, .ppm = SIM_FI_PPM,
+				      .count = kind->unlimited ? 0 : 1 };
+	for (unsigned int i = 0; i < SIM_FI_ARGS; i++)
+		spec->arg[i] = kind->arg[i].name ? kind->arg[i].def : SIM_FI_ANY;
+}
+
+static bool wrong(struct sim_fi_error *error, const char *field, uint64_t value, uint64_t limit)
+{
+	*error = (struct sim_fi_error){ .field = field, .value = value, .limit = limit };
+	return false;
+}
+
+bool sim_fi_check(const struct sim_fi_spec *spec, struct sim_fi_error *error)
+{
+	const struct sim_fi_kind *kind;
+
+	if ((unsigned int)spec->fault >= NPUSIM_FAULTS)
+		return wrong(error, "fault", spec->fault, NPUSIM_FAULTS - 1);
+	kind = &sim_fi_kinds[spec->fault];
+	if ((unsigned int)spec->on >= NPUSIM_ONS || (kind->event && spec->on))
+		return wrong(error, "on", spec->on, kind->event ? 0 : NPUSIM_ONS - 1);
+	if (kind->event && spec->key != SIM_FI_ANY)
+		return wrong(error, "key", spec->key, SIM_FI_ANY);
+	if (spec->ppm > SIM_FI_PPM)
+		return wrong(error, "probability", spec->ppm, SIM_FI_PPM);
+	if (spec->duration_us > SIM_FI_DURATION_MAX_US)
+		return wrong(error, "duration_us", spec->duration_us, SIM_FI_DURATION_MAX_US);
+	for (unsigned int i = 0; i < SIM_FI_ARGS; i++) {
+		const struct sim_fi_arg *arg = &kind->arg[i];
+
+		if (!arg->name || (spec->arg[i] == SIM_FI_ANY && arg->def == SIM_FI_ANY))
+			continue;
+		if (spec->arg[i] > arg->max)
+			return wrong(error, arg->name, spec->arg[i], arg->max);
+	}
+	return true;
+}

@@ -15,6 +15,7 @@
 #include "device.h"
 #include "dma.h"
 #include "log.h"
+#include "replay.h"
 #include "trace.h"
 
 #define DEVICES_MAX	16
@@ -25,7 +26,7 @@
 struct options {
 	const char *sockets[DEVICES_MAX];
 	unsigned int n_sockets;
-	const char *chip, *key, *trace, *control;
+	const char *chip, *key, *trace, *control, *replay;
 	struct sim_device_config device;
 	struct sim_fuses fuses;
 };
@@ -42,6 +43,7 @@ enum {
 	OPT_MIN_SVN,
 	OPT_WINDOW,
 	OPT_CONTROL,
+	OPT_REPLAY,
 	OPT_HELP
 };
 
@@ -56,6 +58,7 @@ static const struct option long_options[] = {
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "min-security-version", required_argument, NULL, OPT_MIN_SVN },
 	{ "control", required_argument, NULL, OPT_CONTROL },
+	{ "replay", required_argument, NULL, OPT_REPLAY },
 	{ "debug-window", no_argument, NULL, OPT_WINDOW },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
@@ -73,6 +76,7 @@ static const char usage[] =
 	"  --key FILE                 boot key (64 hex digits) instead of the development key\n"
 	"  --min-security-version N   refuse firmware of a lower security version (default 0)\n"
 	"  --control PATH             serve requests for faults and counts at this UNIX socket\n"
+	"  --replay FILE              run the job of a core dump again; 0: it ends the same\n"
 	"  --debug-window             registers in BAR 0 by which a guest can arm faults\n";
 
 static int fail(const char *what, const char *value, const char *want)
@@ -145,6 +149,9 @@ static int set_option(struct options *opts, int opt, const char *arg)
 	case OPT_CONTROL:
 		opts->control = arg;
 		return 0;
+	case OPT_REPLAY:
+		opts->replay = arg;
+		return 0;
 	case OPT_WINDOW:
 		opts->device.debug_window = true;
 		return 0;
@@ -169,7 +176,7 @@ static int parse_options(struct options *opts, int argc, char **argv)
 	}
 	if (optind < argc)
 		return fail("argument", argv[optind], "not an option (npusim --help)");
-	if (!opts->n_sockets) {
+	if (opts->replay ? opts->n_sockets : !opts->n_sockets) {
 		fputs(usage, stderr);
 		return -1;
 	}
@@ -226,7 +233,7 @@ out:
 
 int main(int argc, char **argv)
 {
-	struct options opts = { .chip = DEFAULT_CHIP, .device.threads = 1 };
+	struct options opts = { .device.threads = 1 };
 	struct sim_chip chip;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	sigset_t signals;
@@ -238,7 +245,9 @@ int main(int argc, char **argv)
 	status = parse_options(&opts, argc, argv);
 	if (status)
 		return status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-	if (sim_chip_load(opts.chip, &chip, err, sizeof(err))) {
+	if (opts.replay)
+		return sim_replay(opts.replay, opts.chip);
+	if (sim_chip_load(opts.chip ? opts.chip : DEFAULT_CHIP, &chip, err, sizeof(err))) {
 		fprintf(stderr, "npusim: %s\n", err);
 		return EXIT_FAILURE;
 	}

@@ -8,7 +8,7 @@ npusim-core-src :=
 npusim-dev-src := $(addprefix tools/npusim/,log.c trace.c usock.c dma.c mmu.c irq.c pci.c vfio_user.c \
 		    regs.c worker.c rv32.c rv32_decode.c mc.c bootrom.c device.c \
 		    fault_inject.c fault_table.c fault_msg.c fault_act.c fault_points.c dbgwin.c \
-		    ctl_parse.c ctl_answer.c ctl.c)
+		    ctl_parse.c ctl_answer.c ctl.c coredump.c replay.c)
 npusim-dev-libs := $(shell $(PKG_CONFIG) --libs libsodium jansson 2>/dev/null || echo -lsodium -ljansson)
 
 npusim-core-obj := $(npusim-core-src:%.c=$(O)/%.o)
