@@ -112,9 +112,37 @@ static inline int npuedge_compat_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *pri
 #define drm_gpuvm_sm_map npuedge_compat_gpuvm_sm_map
 #endif
 
-#ifndef NPUEDGE_HAVE_GPUVM_BO_OBTAIN_LOCKED
-#define drm_gpuvm_bo_obtain_locked drm_gpuvm_bo_obtain
+#ifdef NPUEDGE_HAVE_GPUVM_IMMEDIATE_MODE
+#define NPUEDGE_GPUVM_FLAGS DRM_GPUVM_IMMEDIATE_MODE
+#else
+#define NPUEDGE_GPUVM_FLAGS 0
 #endif
+
+/**
+ * npuedge_gpuvm_bo_obtain() - get what connects an address space and a buffer
+ * @gpuvm: address space, whose reservation lock is held
+ * @obj: buffer
+ * @lock: lock of the buffer's list of mappings, not held
+ *
+ * Return: a reference, or NULL if there is no memory.
+ */
+static inline struct drm_gpuvm_bo *npuedge_gpuvm_bo_obtain(struct drm_gpuvm *gpuvm,
+							   struct drm_gem_object *obj,
+							   struct mutex *lock)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_create(gpuvm, obj);
+
+	if (!vm_bo)
+		return NULL;
+#ifdef NPUEDGE_HAVE_GPUVM_IMMEDIATE_MODE
+	return drm_gpuvm_bo_obtain_prealloc(vm_bo);
+#else
+	mutex_lock(lock);
+	vm_bo = drm_gpuvm_bo_obtain_prealloc(vm_bo);
+	mutex_unlock(lock);
+	return vm_bo;
+#endif
+}
 
 #ifdef NPUEDGE_HAVE_DRIVER_GEM_GPUVA
 #define NPUEDGE_COMPAT_FEATURES DRIVER_GEM_GPUVA

@@ -16,8 +16,9 @@
  * Outermost first; a lock may be taken while any of those before it is held:
  *
  * 1. usage_lock of a file: destroying a queue against reading the file's usage;
- * 2. dma_resv of a VM and of the buffers mapped in it: mappings, page tables, pages;
- * 3. window_lock of the firmware: page tables of ASID 0; taken with none of the others;
+ * 2. dma_resv of a VM and of the buffers mapped in it: pages, fences, the order of queued binds;
+ * 3. op_lock of a VM: mappings, page tables; in it the lock of a buffer's list of mappings;
+ *    window_lock of the firmware: page tables of ASID 0; taken with none of the others;
  * 4. reset.lock: for reading: what is said to firmware, and the TLB; for writing: stopping and
  *    starting the device.  Lists of queues change only while it is held for reading by one who
  *    adds or removes a queue, or for writing;
@@ -29,7 +30,8 @@
  *
  * The timeout and reset workers take 4 to 8 while fences wait for them: under these nothing
  * allocates memory that may be reclaimed, takes one of 1 to 3 or waits for a fence.  An interrupt
- * thread takes 7 and 8.  run_job takes 8 alone.
+ * thread takes 7 and 8.  run_job takes 8 alone.  A queued bind takes op_lock and, without it, waits
+ * for the TLB or a reset: under op_lock the same is forbidden, and it is held for no such wait.
  *
  * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
  */

@@ -17,6 +17,7 @@
 #include <drm/npuedge_accel.h>
 
 #include "ne1_regs.h"
+#include "npuedge_check.h"
 
 struct npuedge_fw;
 
@@ -24,10 +25,6 @@ struct npuedge_fw;
 #define NPUEDGE_QUEUE_DEPTH	64
 /** NPUEDGE_QUEUE_WORDS - words of a bitmap of the queues of firmware */
 #define NPUEDGE_QUEUE_WORDS	BITS_TO_LONGS(NE1_MAX_QUEUES)
-/** NPUEDGE_VA_START - lowest VA for user space; below it, so that null pointers fault */
-#define NPUEDGE_VA_START	SZ_64K
-/** NPUEDGE_VA_END - first VA above the address space */
-#define NPUEDGE_VA_END		BIT_ULL(NE1_VA_BITS)
 
 /**
  * struct npuedge_timeouts - time limits of a kind of platform, in milliseconds

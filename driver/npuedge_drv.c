@@ -22,6 +22,7 @@
 #include <drm/npuedge_accel.h>
 
 #include "npuedge_array.h"
+#include "npuedge_bind_job.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
@@ -36,7 +37,6 @@
 /* Per file; firmware's and the device's limits are lower for queues. */
 #define NPUEDGE_MAX_VMS		256
 #define NPUEDGE_MAX_QUEUES	256
-#define NPUEDGE_MAX_BIND_OPS	65536
 
 static struct npuedge_vm *npuedge_file_get_vm(struct npuedge_file *f, u32 id)
 {
@@ -183,42 +183,47 @@ static int npuedge_ioctl_vm_destroy(struct drm_device *drm, void *data, struct d
 	return vm ? 0 : -ENOENT;
 }
 
-/* Operations one by one, copied in pieces so that their number costs no memory. */
-static int npuedge_vm_bind(struct npuedge_vm *vm, struct drm_file *file,
-			   const struct drm_npuedge_array *ops, u32 *applied)
+static int npuedge_vm_bind_check(const struct drm_npuedge_vm_bind *args)
 {
-	void __user *user = u64_to_user_ptr(ops->ptr);
-	struct drm_npuedge_vm_bind_op op;
-	int ret;
+	if (args->flags & ~DRM_NPUEDGE_VM_BIND_ASYNC || !args->ops.count)
+		return -EINVAL;
+	if (!(args->flags & DRM_NPUEDGE_VM_BIND_ASYNC) &&
+	    (args->in_syncs.count || args->out_syncs.count))
+		return -EINVAL;
+	return npuedge_array_check(&args->ops,
+				   offsetofend(struct drm_npuedge_vm_bind_op, bo_offset),
+				   NPUEDGE_MAX_BIND_OPS);
+}
 
-	for (*applied = 0; *applied < ops->count; ++*applied) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		ret = copy_struct_from_user(&op, sizeof(op),
-					    user + (size_t)*applied * ops->stride, ops->stride);
-		if (ret)
-			return ret;
-		ret = npuedge_vm_bind_op(vm, file, &op);
-		if (ret)
-			return ret;
-		cond_resched();
-	}
-	return 0;
+static int npuedge_vm_bind(struct npuedge_vm *vm, struct drm_file *file,
+			   const struct drm_npuedge_vm_bind *args, u32 *applied)
+{
+	bool async = args->flags & DRM_NPUEDGE_VM_BIND_ASYNC;
+	int cookie, ret;
+
+	/* Without the device: what is waited for may take as long as it likes. */
+	ret = async ? npuedge_vm_check(vm) : npuedge_bind_wait(vm);
+	if (ret)
+		return ret;
+
+	ret = npuedge_device_awake(vm->edev, &cookie);
+	if (ret)
+		return ret;
+
+	ret = async ? npuedge_bind_async(vm, file, args) :
+		      npuedge_bind_sync(vm, file, args, applied);
+	npuedge_device_asleep(vm->edev, cookie);
+	return ret;
 }
 
 static int npuedge_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct npuedge_device *edev = to_npuedge_device(drm);
 	struct drm_npuedge_vm_bind *args = data;
-	u32 applied = 0;
 	struct npuedge_vm *vm;
-	int cookie, ret;
+	u32 applied = 0;
+	int ret;
 
-	ret = -EINVAL;
-	if (args->flags || !args->ops.count || args->in_syncs.count || args->out_syncs.count)
-		goto out;
-	ret = npuedge_array_check(&args->ops, offsetofend(struct drm_npuedge_vm_bind_op, bo_offset),
-				  NPUEDGE_MAX_BIND_OPS);
+	ret = npuedge_vm_bind_check(args);
 	if (ret)
 		goto out;
 
@@ -227,19 +232,27 @@ static int npuedge_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_
 	if (!vm)
 		goto out;
 
-	ret = npuedge_device_awake(edev, &cookie);
-	if (ret)
-		goto out_put;
-
-	ret = npuedge_vm_bind(vm, file, &args->ops, &applied);
-	npuedge_device_asleep(edev, cookie);
-
-out_put:
+	ret = npuedge_vm_bind(vm, file, args, &applied);
 	npuedge_vm_put(vm);
 out:
-	if (ret)
+	/* A call that a signal has interrupted is made again with the same arguments. */
+	if (ret && ret != -ERESTARTSYS && ret != -EINTR)
 		args->ops.count = applied;
 	return ret;
+}
+
+static int npuedge_ioctl_vm_get_state(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_vm_get_state *args = data;
+	struct npuedge_vm *vm;
+
+	vm = npuedge_file_get_vm(file->driver_priv, args->id);
+	if (!vm)
+		return -ENOENT;
+
+	npuedge_vm_get_state(vm, args);
+	npuedge_vm_put(vm);
+	return 0;
 }
 
 static const u32 npuedge_priorities[] = {
@@ -347,6 +360,7 @@ static const struct drm_ioctl_desc npuedge_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_DESTROY, npuedge_ioctl_queue_destroy, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_GET_STATE, npuedge_ioctl_queue_get_state, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_SUBMIT, npuedge_ioctl_submit, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_VM_GET_STATE, npuedge_ioctl_vm_get_state, 0),
 };
 
 /* DRM ignores what a caller passes beyond our structure; the uAPI promises that it must be zero. */
@@ -497,9 +511,13 @@ static int __init npuedge_init(void)
 	if (ret)
 		return ret;
 
-	ret = npuedge_plat_register();
+	ret = npuedge_bind_module_init();
 	if (ret)
 		goto err_queue;
+
+	ret = npuedge_plat_register();
+	if (ret)
+		goto err_bind;
 
 	ret = npuedge_pci_register();
 	if (ret)
@@ -508,6 +526,8 @@ static int __init npuedge_init(void)
 
 err_plat:
 	npuedge_plat_unregister();
+err_bind:
+	npuedge_bind_module_exit();
 err_queue:
 	npuedge_queue_module_exit();
 	return ret;
@@ -519,6 +539,7 @@ static void __exit npuedge_exit(void)
 	npuedge_pci_unregister();
 	npuedge_plat_unregister();
 	npuedge_queue_module_exit();
+	npuedge_bind_module_exit();
 }
 module_exit(npuedge_exit);
 

@@ -77,14 +77,12 @@ static int npuedge_fw_alloc_mapped(struct npuedge_device *edev, struct npuedge_f
 	if (ret)
 		return ret;
 
-	ret = npuedge_pt_prepare_map(&fw->window, va, mem->dma, mem->size);
-	if (ret) {
+	ret = npuedge_pt_map_new(&fw->window, va, mem->dma, mem->size);
+	if (ret)
 		npuedge_fw_free(edev, mem);
-		return ret;
-	}
-	mem->va = va;
-	npuedge_pt_map(&fw->window, va, mem->dma, mem->size, false);
-	return 0;
+	else
+		mem->va = va;
+	return ret;
 }
 
 /**

@@ -176,6 +176,10 @@ struct drm_gem_object *npuedge_gem_create_object(struct drm_device *drm, size_t 
 
 	bo->base.base.funcs = &npuedge_gem_funcs;
 	bo->base.pages_mark_dirty_on_put = true;
+#ifndef NPUEDGE_HAVE_GPUVA_LOCK
+	mutex_init(&bo->gpuva_lock);
+	drm_gem_gpuva_set_lock(&bo->base.base, &bo->gpuva_lock);
+#endif
 	return &bo->base.base;
 }
 

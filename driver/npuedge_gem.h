@@ -2,7 +2,11 @@
 #ifndef NPUEDGE_GEM_H
 #define NPUEDGE_GEM_H
 
+#include <linux/mutex.h>
+
 #include <drm/drm_gem_shmem_helper.h>
+
+#include "npuedge_compat.h"
 
 struct drm_npuedge_bo_create;
 struct npuedge_vm;
@@ -17,6 +21,10 @@ struct npuedge_gem {
 	struct drm_gem_object *owner;
 	/** @flags: DRM_NPUEDGE_BO_* */
 	u32 flags;
+#ifndef NPUEDGE_HAVE_GPUVA_LOCK
+	/** @gpuva_lock: protects the list of mappings */
+	struct mutex gpuva_lock;
+#endif
 };
 
 /**
@@ -28,6 +36,21 @@ struct npuedge_gem {
 static inline struct npuedge_gem *to_npuedge_gem(struct drm_gem_object *obj)
 {
 	return container_of(to_drm_gem_shmem_obj(obj), struct npuedge_gem, base);
+}
+
+/**
+ * npuedge_gem_gpuva_lock() - what protects the list of a buffer's mappings
+ * @obj: GEM object of this driver
+ *
+ * Return: the lock, which is taken where fences wait: no memory is allocated while it is held.
+ */
+static inline struct mutex *npuedge_gem_gpuva_lock(struct drm_gem_object *obj)
+{
+#ifdef NPUEDGE_HAVE_GPUVA_LOCK
+	return &obj->gpuva.lock;
+#else
+	return &to_npuedge_gem(obj)->gpuva_lock;
+#endif
 }
 
 struct drm_gem_object *npuedge_gem_create_object(struct drm_device *drm, size_t size);

@@ -32,6 +32,8 @@ struct npuedge_job {
 	bool done_valid;
 	/** @awake: the job keeps the device from runtime suspend */
 	bool awake;
+	/** @rerun: user space allows to run it again from its start */
+	bool rerun;
 	/** @extended: how often the time limit was extended though nothing explained the delay */
 	u32 extended;
 	/** @done_jobs: the device's count of ended jobs when the time limit began */

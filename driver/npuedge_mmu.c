@@ -79,10 +79,11 @@ static void npuedge_mmu_cursor_init(struct npuedge_mmu_cursor *cur, struct sg_ta
 }
 
 /* The next segment; entries that follow each other in bus addresses are one. */
-static u64 npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, u64 *dma)
+static void npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, struct npuedge_pt_segment *seg)
 {
-	u64 len = 0, piece;
+	u64 piece;
 
+	*seg = (struct npuedge_pt_segment) { };
 	while (cur->left && cur->nents) {
 		if (cur->skip >= sg_dma_len(cur->sg)) {
 			cur->skip -= sg_dma_len(cur->sg);
@@ -91,72 +92,75 @@ static u64 npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, u64 *dma)
 			continue;
 		}
 
-		if (!len)
-			*dma = sg_dma_address(cur->sg) + cur->skip;
-		else if (*dma + len != sg_dma_address(cur->sg) + cur->skip)
+		if (!seg->len) {
+			seg->dma = sg_dma_address(cur->sg) + cur->skip;
+			seg->before = cur->skip;
+		} else if (seg->dma + seg->len != sg_dma_address(cur->sg) + cur->skip) {
 			break;
+		}
 
 		piece = min(cur->left, sg_dma_len(cur->sg) - cur->skip);
-		len += piece;
+		seg->len += piece;
 		cur->skip += piece;
 		cur->left -= piece;
+		seg->after = sg_dma_len(cur->sg) - cur->skip;
 	}
-	return len;
 }
 
 /**
- * npuedge_mmu_prepare_map() - make the tables for mapping a part of a buffer
- * @pt: page tables
+ * npuedge_mmu_need_map() - count the tables that mapping a part of a buffer may take
+ * @need: sum so far
  * @va: first address, multiple of 4096
  * @sgt: buffer, mapped for DMA
  * @offset: first byte, multiple of 4096
  * @len: bytes, multiple of 4096
  *
- * Return: 0, -ENOMEM, or -EINVAL if the buffer's segments are no multiples of 4096 or it is too
- * short.
+ * Return: 0, or -EINVAL if the buffer's segments are no multiples of 4096 or it is too short.
  */
-int npuedge_mmu_prepare_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset,
-			    u64 len)
+int npuedge_mmu_need_map(struct npuedge_pt_need *need, u64 va, struct sg_table *sgt, u64 offset,
+			 u64 len)
 {
 	struct npuedge_mmu_cursor cur;
-	u64 dma, size;
-	int ret;
+	struct npuedge_pt_segment seg;
 
 	npuedge_mmu_cursor_init(&cur, sgt, offset, len);
 	while (cur.left) {
-		size = npuedge_mmu_cursor_next(&cur, &dma);
-		if (!size || (dma | size) & (NPUEDGE_PAGE - 1))
+		npuedge_mmu_cursor_next(&cur, &seg);
+		if (!seg.len || (seg.dma | seg.len) & (NPUEDGE_PAGE - 1))
 			return -EINVAL;
 
-		ret = npuedge_pt_prepare_map(pt, va, dma, size);
-		if (ret)
-			return ret;
-		va += size;
+		npuedge_pt_need_map(need, va, seg.dma, seg.len);
+		va += seg.len;
 	}
 	return 0;
 }
 
 /**
- * npuedge_mmu_map() - map a part of a buffer into an empty range
- * @pt: page tables; npuedge_mmu_prepare_map() succeeded with the same arguments
+ * npuedge_mmu_map() - map a part of a buffer, replacing what is mapped
+ * @pt: page tables
+ * @stock: holds what npuedge_mmu_need_map() with the same arguments asks for
  * @va: first address, multiple of 4096
  * @sgt: buffer, mapped for DMA
  * @offset: first byte, multiple of 4096
  * @len: bytes, multiple of 4096
  * @readonly: device writes fault
+ *
+ * Return: 0, or -ENOSPC if the stock was too small.
  */
-void npuedge_mmu_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset, u64 len,
-		     bool readonly)
+int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,
+		    struct sg_table *sgt, u64 offset, u64 len, bool readonly)
 {
 	struct npuedge_mmu_cursor cur;
-	u64 dma, size;
+	struct npuedge_pt_segment seg;
+	int ret = 0;
 
 	npuedge_mmu_cursor_init(&cur, sgt, offset, len);
-	while (cur.left) {
-		size = npuedge_mmu_cursor_next(&cur, &dma);
-		npuedge_pt_map(pt, va, dma, size, readonly);
-		va += size;
+	while (!ret && cur.left) {
+		npuedge_mmu_cursor_next(&cur, &seg);
+		ret = npuedge_pt_map(pt, stock, va, &seg, readonly);
+		va += seg.len;
 	}
+	return ret;
 }
 
 static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)

@@ -6,13 +6,15 @@
 
 struct npuedge_device;
 struct npuedge_pgtable;
+struct npuedge_pt_need;
+struct npuedge_pt_stock;
 struct sg_table;
 
 int npuedge_mmu_init_pgtable(struct npuedge_device *edev, struct npuedge_pgtable *pt);
-int npuedge_mmu_prepare_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset,
-			    u64 len);
-void npuedge_mmu_map(struct npuedge_pgtable *pt, u64 va, struct sg_table *sgt, u64 offset, u64 len,
-		     bool readonly);
+int npuedge_mmu_need_map(struct npuedge_pt_need *need, u64 va, struct sg_table *sgt, u64 offset,
+			 u64 len);
+int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,
+		    struct sg_table *sgt, u64 offset, u64 len, bool readonly);
 void npuedge_mmu_invalidate(struct npuedge_device *edev);
 void npuedge_mmu_report_fault(struct npuedge_device *edev);
 

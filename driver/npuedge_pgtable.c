@@ -6,13 +6,18 @@
  * address and memory allow.  This file knows nothing of Linux' memory management: it works on
  * tables that its user allocates, so that the same source is tested on the host.
  *
- * A change has two halves, so that it either happens or does not.  npuedge_pt_prepare_map() and
- * npuedge_pt_prepare_unmap() make the tables that the change needs, and split big leaves at its
- * edges into small ones that translate alike; they may fail, and leave all translations as they
- * were. npuedge_pt_map() and npuedge_pt_unmap() then write entries and cannot fail.
+ * A change may have to happen where memory cannot be allocated, and when other changes have
+ * happened first.  So its tables are counted (npuedge_pt_need_map(), npuedge_pt_need_unmap()) and
+ * reserved in a stock ahead of it, as many as it takes in the worst case, whatever the tables look
+ * like then.  npuedge_pt_map() and npuedge_pt_unmap() take what they need; the rest is given back.
  *
- * Tables that became empty are unlinked by npuedge_pt_trim(), but the MMU may still be walking
- * them: npuedge_pt_reap() frees them after the caller has invalidated the TLB.
+ * Every entry goes from one valid state to the next by a single store, so that what is not part of
+ * a change, and what a change replaces, is translated at every moment: a big leaf that is changed
+ * in part is first exchanged for a table of small leaves that translate alike; and a table that has
+ * come to translate like a big leaf is exchanged for one.
+ *
+ * Tables that are no longer linked are kept in the stock, as the MMU may still be walking them:
+ * npuedge_pt_release() frees them after the caller has invalidated the TLB.
  */
 
 #include <linux/errno.h>
@@ -24,6 +29,8 @@
 
 #define PT_LAST		2
 #define PT_BLOCK_LEVEL	1
+/* Tables of a kind that are kept for later changes: what two small maps take. */
+#define PT_SPARES	2
 
 static u32 pt_index(u64 va, int level)
 {
@@ -47,9 +54,17 @@ static u64 pt_step(u64 va, u64 len)
 	return min(len, NPUEDGE_BLOCK - (va & (NPUEDGE_BLOCK - 1)));
 }
 
-static void pt_set(struct npuedge_pt_table *table, u32 index, u64 entry)
+static void pt_set(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index, u64 entry)
 {
-	table->used += !!entry - !!table->entries[index];
+	u64 old = table->entries[index];
+
+	if (old == entry)
+		return;
+
+	table->used += !!entry - !!old;
+	/* The MMU caches no entry that is not present. */
+	pt->stale |= !!old;
+	pt->writes++;
 	WRITE_ONCE(table->entries[index], entry);
 }
 
@@ -58,7 +73,6 @@ static void pt_free_table(struct npuedge_pgtable *pt, struct npuedge_pt_table *t
 	pt->ops->free(pt->cookie, table);
 	kfree(table->child);
 	kfree(table);
-	pt->tables--;
 }
 
 static struct npuedge_pt_table *pt_alloc_table(struct npuedge_pgtable *pt, int level)
@@ -78,8 +92,6 @@ static struct npuedge_pt_table *pt_alloc_table(struct npuedge_pgtable *pt, int l
 
 	if (pt->ops->alloc(pt->cookie, table))
 		goto err_free;
-
-	pt->tables++;
 	return table;
 
 err_free:
@@ -88,21 +100,42 @@ err_free:
 	return NULL;
 }
 
-static void pt_link(struct npuedge_pt_table *table, u32 index, struct npuedge_pt_table *child)
+static void pt_push(struct npuedge_pt_list *list, struct npuedge_pt_table *table)
+{
+	table->next = list->first;
+	list->first = table;
+	list->count++;
+}
+
+static struct npuedge_pt_table *pt_pop(struct npuedge_pt_list *list)
+{
+	struct npuedge_pt_table *table = list->first;
+
+	if (table) {
+		list->first = table->next;
+		list->count--;
+	}
+	return table;
+}
+
+static void pt_link(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index,
+		    struct npuedge_pt_table *child)
 {
 	/* The MMU must not find a table before its content. */
 	dma_wmb();
-	pt_set(table, index, child->dma | NE1_PTE_VALID);
+	pt_set(pt, table, index, child->dma | NE1_PTE_VALID);
 	table->child[index] = child;
+	pt->tables++;
 }
 
-static void pt_discard(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index)
+/* Put @entry in the place of a table. */
+static void pt_unlink(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+		      struct npuedge_pt_table *table, u32 index, u64 entry)
 {
-	struct npuedge_pt_table *child = table->child[index];
-
+	pt_set(pt, table, index, entry);
+	pt_push(&stock->discarded, table->child[index]);
 	table->child[index] = NULL;
-	child->next = pt->discarded;
-	pt->discarded = child;
+	pt->tables--;
 }
 
 static struct npuedge_pt_table *pt_middle(const struct npuedge_pgtable *pt, u64 va)
@@ -111,38 +144,42 @@ static struct npuedge_pt_table *pt_middle(const struct npuedge_pgtable *pt, u64 
 }
 
 /* The middle table for va, made if missing. */
-static struct npuedge_pt_table *pt_get_middle(struct npuedge_pgtable *pt, u64 va)
+static struct npuedge_pt_table *pt_get_middle(struct npuedge_pgtable *pt,
+					      struct npuedge_pt_stock *stock, u64 va)
 {
 	struct npuedge_pt_table *middle = pt_middle(pt, va);
 
 	if (middle)
 		return middle;
 
-	middle = pt_alloc_table(pt, PT_BLOCK_LEVEL);
+	middle = pt_pop(&stock->middle);
 	if (middle)
-		pt_link(pt->root, pt_index(va, 0), middle);
+		pt_link(pt, pt->root, pt_index(va, 0), middle);
 	return middle;
 }
 
-/* Make sure that entry index of a middle table leads to a last table, splitting a big leaf. */
-static int pt_get_last(struct npuedge_pgtable *pt, struct npuedge_pt_table *middle, u32 index)
+/* The last table below entry index of a middle table; made if missing, out of a big leaf if any. */
+static struct npuedge_pt_table *pt_get_last(struct npuedge_pgtable *pt,
+					    struct npuedge_pt_stock *stock,
+					    struct npuedge_pt_table *middle, u32 index)
 {
 	u64 block = middle->entries[index];
 	struct npuedge_pt_table *last;
+	bool stale = pt->stale;
 
 	if (middle->child[index])
-		return 0;
+		return middle->child[index];
 
-	last = pt_alloc_table(pt, PT_LAST);
+	last = pt_pop(&stock->last);
 	if (!last)
-		return -ENOMEM;
+		return NULL;
 
-	if (block) {
-		for (u32 i = 0; i < NPUEDGE_PT_ENTRIES; i++)
-			pt_set(last, i, block + i * NPUEDGE_PAGE);
-	}
-	pt_link(middle, index, last);
-	return 0;
+	for (u32 i = 0; block && i < NPUEDGE_PT_ENTRIES; i++)
+		pt_set(pt, last, i, block + i * NPUEDGE_PAGE);
+	pt_link(pt, middle, index, last);
+	/* What the TLB knows of a big leaf stays true. */
+	pt->stale = stale;
+	return last;
 }
 
 /**
@@ -157,7 +194,19 @@ int npuedge_pt_init(struct npuedge_pgtable *pt, const struct npuedge_pt_ops *ops
 {
 	*pt = (struct npuedge_pgtable) { .ops = ops, .cookie = cookie };
 	pt->root = pt_alloc_table(pt, 0);
-	return pt->root ? 0 : -ENOMEM;
+	if (!pt->root)
+		return -ENOMEM;
+
+	pt->tables = 1;
+	return 0;
+}
+
+static void pt_free_list(struct npuedge_pgtable *pt, struct npuedge_pt_list *list)
+{
+	struct npuedge_pt_table *table;
+
+	while ((table = pt_pop(list)))
+		pt_free_table(pt, table);
 }
 
 /**
@@ -168,7 +217,6 @@ void npuedge_pt_fini(struct npuedge_pgtable *pt)
 {
 	struct npuedge_pt_table *middle;
 
-	npuedge_pt_reap(pt);
 	if (!pt->root)
 		return;
 
@@ -184,201 +232,345 @@ void npuedge_pt_fini(struct npuedge_pgtable *pt)
 		pt_free_table(pt, middle);
 	}
 	pt_free_table(pt, pt->root);
+	pt_free_list(pt, &pt->spare_middle);
+	pt_free_list(pt, &pt->spare_last);
 	pt->root = NULL;
+	pt->tables = 0;
 }
 
 /**
- * npuedge_pt_prepare_map() - make the tables that npuedge_pt_map() of the same range will write
- * @pt: page tables
+ * npuedge_pt_need_map() - count the tables that mapping contiguous memory may take
+ * @need: sum so far; calls for one change go upwards in addresses
  * @va: first address, multiple of 4096
- * @dma: bus address of contiguous memory, multiple of 4096
+ * @dma: bus address, multiple of 4096
  * @len: bytes, multiple of 4096
- *
- * Translations do not change.
- *
- * Return: 0 or -ENOMEM; then npuedge_pt_trim() frees what was made.
  */
-int npuedge_pt_prepare_map(struct npuedge_pgtable *pt, u64 va, u64 dma, u64 len)
+void npuedge_pt_need_map(struct npuedge_pt_need *need, u64 va, u64 dma, u64 len)
 {
-	struct npuedge_pt_table *middle;
 	u64 step;
-	int ret;
 
 	for (; len; va += step, dma += step, len -= step) {
 		step = pt_step(va, len);
+		if (va >= need->middle_end) {
+			need->middle++;
+			need->middle_end = (va | (NPUEDGE_SPAN - 1)) + 1;
+		}
+		if (va >= need->last_end && !pt_is_block(va, dma, len)) {
+			need->last++;
+			need->last_end = (va | (NPUEDGE_BLOCK - 1)) + 1;
+		}
+	}
+}
 
-		middle = pt_get_middle(pt, va);
-		if (!middle)
-			return -ENOMEM;
-		if (pt_is_block(va, dma, len))
+/**
+ * npuedge_pt_need_unmap() - count the tables that clearing a range may take
+ * @need: sum so far; calls for one change go upwards in addresses
+ * @va: first address, multiple of 4096
+ * @len: bytes, multiple of 4096
+ *
+ * Those are for big leaves at the range's ends that are covered in part.
+ */
+void npuedge_pt_need_unmap(struct npuedge_pt_need *need, u64 va, u64 len)
+{
+	u64 edges[] = { va, va + len };
+
+	for (u32 i = 0; i < 2; i++) {
+		if (!(edges[i] & (NPUEDGE_BLOCK - 1)) || edges[i] < need->last_end)
 			continue;
+		need->last++;
+		need->last_end = (edges[i] | (NPUEDGE_BLOCK - 1)) + 1;
+	}
+}
 
-		ret = pt_get_last(pt, middle, pt_index(va, PT_BLOCK_LEVEL));
-		if (ret)
-			return ret;
+static void pt_move(struct npuedge_pt_list *to, struct npuedge_pt_list *from, u32 limit)
+{
+	while (to->count < limit && from->count)
+		pt_push(to, pt_pop(from));
+}
+
+/**
+ * npuedge_pt_borrow() - take spare tables
+ * @pt: page tables
+ * @stock: gets at most @need
+ * @need: what a change may take
+ */
+void npuedge_pt_borrow(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+		       const struct npuedge_pt_need *need)
+{
+	pt_move(&stock->middle, &pt->spare_middle, need->middle);
+	pt_move(&stock->last, &pt->spare_last, need->last);
+}
+
+static int pt_fill(struct npuedge_pgtable *pt, struct npuedge_pt_list *list, u32 count, int level)
+{
+	struct npuedge_pt_table *table;
+
+	while (list->count < count) {
+		table = pt_alloc_table(pt, level);
+		if (!table)
+			return -ENOMEM;
+		pt_push(list, table);
 	}
 	return 0;
 }
 
-static int pt_split(struct npuedge_pgtable *pt, u64 va)
-{
-	struct npuedge_pt_table *middle;
-	u32 index = pt_index(va, PT_BLOCK_LEVEL);
-
-	if (!(va & (NPUEDGE_BLOCK - 1)))
-		return 0;
-
-	middle = pt_middle(pt, va);
-	if (!middle || !middle->entries[index])
-		return 0;
-	return pt_get_last(pt, middle, index);
-}
-
 /**
- * npuedge_pt_prepare_unmap() - split the big leaves that a range covers in part
- * @pt: page tables
- * @va: first address, multiple of 4096
- * @len: bytes, multiple of 4096
- *
- * Translations do not change.
+ * npuedge_pt_reserve() - allocate the tables that a change may take
+ * @pt: page tables; they are not looked at, and may be changed meanwhile
+ * @stock: gets @need; npuedge_pt_release() frees it, also after an error
+ * @need: what the change may take
  *
  * Return: 0 or -ENOMEM.
  */
-int npuedge_pt_prepare_unmap(struct npuedge_pgtable *pt, u64 va, u64 len)
+int npuedge_pt_reserve(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+		       const struct npuedge_pt_need *need)
 {
 	int ret;
 
-	ret = pt_split(pt, va);
-	return ret ?: pt_split(pt, va + len);
+	ret = pt_fill(pt, &stock->middle, need->middle, PT_BLOCK_LEVEL);
+	return ret ?: pt_fill(pt, &stock->last, need->last, PT_LAST);
 }
 
 /**
- * npuedge_pt_map() - map contiguous memory into an empty range
- * @pt: page tables; npuedge_pt_prepare_map() succeeded with the same arguments
- * @va: first address, multiple of 4096
- * @dma: bus address, multiple of 4096
- * @len: bytes, multiple of 4096
- * @readonly: device writes fault
+ * npuedge_pt_return() - keep some of the tables that a change did not take for others
+ * @pt: page tables
+ * @stock: stock
  */
-void npuedge_pt_map(struct npuedge_pgtable *pt, u64 va, u64 dma, u64 len, bool readonly)
+void npuedge_pt_return(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock)
 {
-	struct npuedge_pt_table *middle, *last;
-	u32 index, first;
-	u64 step;
+	pt_move(&pt->spare_middle, &stock->middle, PT_SPARES);
+	pt_move(&pt->spare_last, &stock->last, PT_SPARES);
+}
+
+/**
+ * npuedge_pt_release() - free a stock, and the tables that its change has unlinked
+ * @pt: page tables; they are not looked at.  The TLB was invalidated since the change if it left
+ *	them stale
+ * @stock: stock
+ */
+void npuedge_pt_release(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock)
+{
+	pt_free_list(pt, &stock->middle);
+	pt_free_list(pt, &stock->last);
+	pt_free_list(pt, &stock->discarded);
+}
+
+/* Whether a full last table translates like a big leaf would. */
+static bool pt_is_uniform(const struct npuedge_pt_table *last)
+{
+	u64 first = last->entries[0];
+
+	if (last->used < NPUEDGE_PT_ENTRIES || first & NE1_PTE_ADDR & (NPUEDGE_BLOCK - 1))
+		return false;
+
+	/* The last entry first: it tells most of those apart that are not. */
+	for (u32 i = NPUEDGE_PT_ENTRIES - 1; i; i--) {
+		if (last->entries[i] != first + i * NPUEDGE_PAGE)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Merge, if the memory behind the big leaf belongs to one buffer: that one is unmapped as a whole
+ * when its memory is taken away, see npuedge_pt_clear().
+ */
+static void pt_merge(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+		     struct npuedge_pt_table *middle, u32 index,
+		     const struct npuedge_pt_segment *seg)
+{
+	struct npuedge_pt_table *last = middle->child[index];
+	u64 dma;
+
+	if (!pt_is_uniform(last))
+		return;
+
+	dma = last->entries[0] & NE1_PTE_ADDR;
+	if (dma + seg->before >= seg->dma &&
+	    dma + NPUEDGE_BLOCK <= seg->dma + seg->len + seg->after)
+		pt_unlink(pt, stock, middle, index, last->entries[0]);
+}
+
+static int pt_map_pages(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+			struct npuedge_pt_table *middle, u64 va, u64 dma, u64 len, bool readonly)
+{
+	u32 first = pt_index(va, PT_LAST);
+	struct npuedge_pt_table *last;
+
+	last = pt_get_last(pt, stock, middle, pt_index(va, PT_BLOCK_LEVEL));
+	if (!last)
+		return -ENOSPC;
+
+	for (u32 i = 0; i < len / NPUEDGE_PAGE; i++)
+		pt_set(pt, last, first + i, pt_leaf(dma + i * NPUEDGE_PAGE, readonly));
+	return 0;
+}
+
+/**
+ * npuedge_pt_map() - map contiguous memory, replacing what is mapped
+ * @pt: page tables; @pt->stale is set if the TLB must be invalidated
+ * @stock: holds what npuedge_pt_need_map() asks for
+ * @va: first address, multiple of 4096
+ * @seg: memory
+ * @readonly: device writes fault
+ *
+ * Return: 0, or -ENOSPC if the stock was too small.
+ */
+int npuedge_pt_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,
+		   const struct npuedge_pt_segment *seg, bool readonly)
+{
+	u64 dma = seg->dma, len = seg->len, step;
+	struct npuedge_pt_table *middle;
+	u32 index;
+	int ret;
 
 	for (; len; va += step, dma += step, len -= step) {
 		step = pt_step(va, len);
-		middle = pt_middle(pt, va);
 		index = pt_index(va, PT_BLOCK_LEVEL);
+		middle = pt_get_middle(pt, stock, va);
+		if (!middle)
+			return -ENOSPC;
 
-		if (pt_is_block(va, dma, len)) {
-			if (middle->child[index])
-				pt_discard(pt, middle, index);
-			pt_set(middle, index, pt_leaf(dma, readonly));
-			continue;
+		if (!pt_is_block(va, dma, len)) {
+			ret = pt_map_pages(pt, stock, middle, va, dma, step, readonly);
+			if (ret)
+				return ret;
+			pt_merge(pt, stock, middle, index, seg);
+		} else if (middle->child[index]) {
+			pt_unlink(pt, stock, middle, index, pt_leaf(dma, readonly));
+		} else {
+			pt_set(pt, middle, index, pt_leaf(dma, readonly));
 		}
-
-		last = middle->child[index];
-		first = pt_index(va, PT_LAST);
-		for (u32 i = 0; i < step / NPUEDGE_PAGE; i++)
-			pt_set(last, first + i, pt_leaf(dma + i * NPUEDGE_PAGE, readonly));
 	}
-}
-
-/* Clear [va, va + len), which lies within the 2 MiB of entry index. */
-static bool pt_unmap_step(struct npuedge_pt_table *middle, u32 index, u64 va, u64 len)
-{
-	struct npuedge_pt_table *last = middle->child[index];
-	u32 first = pt_index(va, PT_LAST);
-	u32 before;
-
-	if (!last) {
-		before = middle->used;
-		pt_set(middle, index, 0);
-		return middle->used != before;
-	}
-
-	before = last->used;
-	for (u32 i = 0; i < len / NPUEDGE_PAGE && last->used; i++)
-		pt_set(last, first + i, 0);
-	return last->used != before;
+	return 0;
 }
 
 /**
- * npuedge_pt_unmap() - clear a range, whether mapped or not
- * @pt: page tables; npuedge_pt_prepare_unmap() succeeded for a range with the same edges
+ * npuedge_pt_map_new() - allocate what it takes and map contiguous memory into an empty range
+ * @pt: page tables
  * @va: first address, multiple of 4096
+ * @dma: bus address, multiple of 4096
  * @len: bytes, multiple of 4096
  *
- * Return: whether something was mapped, so that the TLB must be invalidated.
+ * Return: 0 or -ENOMEM.
  */
-bool npuedge_pt_unmap(struct npuedge_pgtable *pt, u64 va, u64 len)
+int npuedge_pt_map_new(struct npuedge_pgtable *pt, u64 va, u64 dma, u64 len)
 {
-	const u64 span = NPUEDGE_BLOCK * NPUEDGE_PT_ENTRIES;
+	const struct npuedge_pt_segment seg = { .dma = dma, .len = len };
+	struct npuedge_pt_stock stock = { };
+	struct npuedge_pt_need need = { };
+	int ret;
+
+	npuedge_pt_need_map(&need, va, dma, len);
+	ret = npuedge_pt_reserve(pt, &stock, &need);
+	ret = ret ?: npuedge_pt_map(pt, &stock, va, &seg, false);
+	npuedge_pt_release(pt, &stock);
+	return ret;
+}
+
+/* Clear [va, va + len), which lies within the 2 MiB of entry index.  No stock: a big leaf goes. */
+static int pt_unmap_step(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+			 struct npuedge_pt_table *middle, u64 va, u64 len)
+{
+	u32 index = pt_index(va, PT_BLOCK_LEVEL), first = pt_index(va, PT_LAST);
+	struct npuedge_pt_table *last = middle->child[index];
+
+	if (!middle->entries[index])
+		return 0;
+
+	if (!last && (len == NPUEDGE_BLOCK || !stock)) {
+		pt_set(pt, middle, index, 0);
+		return 0;
+	}
+
+	if (!last)
+		last = pt_get_last(pt, stock, middle, index);
+	if (!last)
+		return -ENOSPC;
+
+	for (u32 i = 0; i < len / NPUEDGE_PAGE && last->used; i++)
+		pt_set(pt, last, first + i, 0);
+	return 0;
+}
+
+static int pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len)
+{
 	struct npuedge_pt_table *middle;
-	bool changed = false;
+	int ret = 0;
 	u64 step;
 
-	for (; len; va += step, len -= step) {
+	for (; !ret && len; va += step, len -= step) {
 		middle = pt_middle(pt, va);
 		if (!middle) {
-			step = min(len, span - (va & (span - 1)));
+			step = min(len, NPUEDGE_SPAN - (va & (NPUEDGE_SPAN - 1)));
 			continue;
 		}
 		step = pt_step(va, len);
-		changed |= pt_unmap_step(middle, pt_index(va, PT_BLOCK_LEVEL), va, step);
+		ret = pt_unmap_step(pt, stock, middle, va, step);
 	}
-	return changed;
+	return ret;
 }
 
-/**
- * npuedge_pt_trim() - unlink empty tables of a range
- * @pt: page tables
- * @va: first address
- * @len: bytes
- *
- * npuedge_pt_reap() frees them.
- */
-void npuedge_pt_trim(struct npuedge_pgtable *pt, u64 va, u64 len)
+/* Unlink the empty last tables in [va, end), which lies within what one middle table spans. */
+static void pt_trim_middle(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+			   struct npuedge_pt_table *middle, u64 va, u64 end)
 {
-	const u64 span = NPUEDGE_BLOCK * NPUEDGE_PT_ENTRIES;
-	struct npuedge_pt_table *middle;
-	u64 end = va + len, step;
 	u32 index;
 
-	for (; va < end; va += step) {
-		step = span - (va & (span - 1));
+	for (; va < end; va += pt_step(va, NPUEDGE_BLOCK)) {
+		index = pt_index(va, PT_BLOCK_LEVEL);
+		if (middle->child[index] && !middle->child[index]->used)
+			pt_unlink(pt, stock, middle, index, 0);
+	}
+}
+
+static void pt_trim(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len)
+{
+	u64 end = va + len, next;
+	struct npuedge_pt_table *middle;
+
+	for (; va < end; va = next) {
+		next = (va | (NPUEDGE_SPAN - 1)) + 1;
 		middle = pt_middle(pt, va);
 		if (!middle)
 			continue;
 
-		for (u64 v = va; v < min(va + step, end); v += pt_step(v, NPUEDGE_BLOCK)) {
-			index = pt_index(v, PT_BLOCK_LEVEL);
-			if (!middle->child[index] || middle->child[index]->used)
-				continue;
-			pt_set(middle, index, 0);
-			pt_discard(pt, middle, index);
-		}
-
-		if (!middle->used) {
-			pt_set(pt->root, pt_index(va, 0), 0);
-			pt_discard(pt, pt->root, pt_index(va, 0));
-		}
+		pt_trim_middle(pt, stock, middle, va, min(next, end));
+		if (!middle->used)
+			pt_unlink(pt, stock, pt->root, pt_index(va, 0), 0);
 	}
 }
 
 /**
- * npuedge_pt_reap() - free unlinked tables
- * @pt: page tables; the TLB was invalidated since the last npuedge_pt_map() and npuedge_pt_trim()
+ * npuedge_pt_unmap() - clear a range, whether mapped or not, and unlink the tables that get empty
+ * @pt: page tables; @pt->stale is set if the TLB must be invalidated
+ * @stock: holds what npuedge_pt_need_unmap() asks for
+ * @va: first address, multiple of 4096
+ * @len: bytes, multiple of 4096
+ *
+ * Return: 0, or -ENOSPC if the stock was too small.
  */
-void npuedge_pt_reap(struct npuedge_pgtable *pt)
+int npuedge_pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len)
 {
-	struct npuedge_pt_table *table;
+	int ret;
 
-	while ((table = pt->discarded)) {
-		pt->discarded = table->next;
-		pt_free_table(pt, table);
-	}
+	ret = pt_unmap(pt, stock, va, len);
+	pt_trim(pt, stock, va, len);
+	return ret;
+}
+
+/**
+ * npuedge_pt_clear() - clear a range without a stock, and keep its tables
+ * @pt: page tables; @pt->stale is set if the TLB must be invalidated
+ * @va: first address, multiple of 4096
+ * @len: bytes, multiple of 4096
+ *
+ * A big leaf that the range covers in part is cleared as a whole.  That is for taking a buffer's
+ * memory away: all that is mapped through that leaf belongs to the same buffer.
+ */
+void npuedge_pt_clear(struct npuedge_pgtable *pt, u64 va, u64 len)
+{
+	pt_unmap(pt, NULL, va, len);
 }
 
 /**

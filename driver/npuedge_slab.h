@@ -7,7 +7,8 @@
 
 #ifndef kzalloc_obj
 #define kzalloc_obj(obj, ...) kzalloc(sizeof(obj), __VA_OPT__((__VA_ARGS__) |) GFP_KERNEL)
-#define kvzalloc_objs(obj, count) kvcalloc(count, sizeof(obj), GFP_KERNEL)
+#define kvzalloc_objs(obj, count, ...) \
+	kvcalloc(count, sizeof(obj), __VA_OPT__((__VA_ARGS__) |) GFP_KERNEL)
 #endif
 
 #endif

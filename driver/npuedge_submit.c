@@ -8,41 +8,25 @@
  * fail.
  *
  * All jobs of a call go to one queue, which runs them in order.  So a wait for what an earlier
- * job of the same call signals needs no fence: it is dropped.
+ * job of the same call signals, or for its use of a buffer, needs no fence: it is dropped.
  */
 
-#include <linux/dma-fence-chain.h>
+#include <linux/dma-resv.h>
 
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
-#include <drm/drm_syncobj.h>
 
 #include "ne1_cmd.h"
 #include "npuedge_array.h"
+#include "npuedge_check.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_submit.h"
+#include "npuedge_sync.h"
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
-
-#define NPUEDGE_MAX_JOBS	64
-#define NPUEDGE_MAX_SYNCS	256
-
-/**
- * struct npuedge_signal - a syncobj that a job signals
- */
-struct npuedge_signal {
-	/** @syncobj: referenced */
-	struct drm_syncobj *syncobj;
-	/** @chain: link for a timeline; NULL: binary */
-	struct dma_fence_chain *chain;
-	/** @handle: what user space calls it */
-	u32 handle;
-	/** @point: timeline point */
-	u64 point;
-};
 
 /**
  * struct npuedge_submit_job - one job of a submit
@@ -53,9 +37,21 @@ struct npuedge_submit_job {
 	/** @finished: fence of its end, from arming on */
 	struct dma_fence *finished;
 	/** @signals: syncobjs to signal */
-	struct npuedge_signal *signals;
-	/** @signal_count: number of @signals that are filled in */
-	u32 signal_count;
+	struct npuedge_signals signals;
+	/** @uses: buffers that it is synchronised with implicitly */
+	struct npuedge_submit_use *uses;
+	/** @use_count: number of @uses that are filled in */
+	u32 use_count;
+};
+
+/**
+ * struct npuedge_submit_use - a buffer that a job is synchronised with implicitly
+ */
+struct npuedge_submit_use {
+	/** @obj: buffer, referenced */
+	struct drm_gem_object *obj;
+	/** @write: the job writes it */
+	bool write;
 };
 
 /**
@@ -70,117 +66,59 @@ struct npuedge_submit {
 	struct npuedge_submit_job *jobs;
 	/** @count: number of @jobs that are filled in */
 	u32 count;
+	/** @signalled: what the jobs signal whose waits are known */
+	struct list_head signalled;
 	/** @exec: locks */
 	struct drm_exec exec;
 };
 
-static int npuedge_submit_check_sync(const struct drm_npuedge_sync *sync)
-{
-	if (sync->flags & ~DRM_NPUEDGE_SYNC_TIMELINE)
-		return -EINVAL;
-	/* A timeline has a point, a binary syncobj has none. */
-	return !(sync->flags & DRM_NPUEDGE_SYNC_TIMELINE) == !sync->point ? 0 : -EINVAL;
-}
-
-static int npuedge_submit_add_signal(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
-				     const struct drm_npuedge_sync *sync)
-{
-	struct npuedge_signal *sig = &sj->signals[sj->signal_count];
-	int ret;
-
-	ret = npuedge_submit_check_sync(sync);
-	if (ret)
-		return ret;
-
-	sig->handle = sync->handle;
-	sig->point = sync->point;
-	if (sync->flags & DRM_NPUEDGE_SYNC_TIMELINE) {
-		sig->chain = dma_fence_chain_alloc();
-		if (!sig->chain)
-			return -ENOMEM;
-	}
-
-	sig->syncobj = drm_syncobj_find(submit->file, sync->handle);
-	if (!sig->syncobj) {
-		dma_fence_chain_free(sig->chain);
-		return -ENOENT;
-	}
-	sj->signal_count++;
-	return 0;
-}
-
-/* Whether one of the jobs before the last of the call signals it. */
-static bool npuedge_submit_signals(struct npuedge_submit *submit,
-				   const struct drm_npuedge_sync *sync)
-{
-	for (u32 i = 0; i + 1 < submit->count; i++) {
-		const struct npuedge_submit_job *sj = &submit->jobs[i];
-
-		for (u32 j = 0; j < sj->signal_count; j++) {
-			const struct npuedge_signal *sig = &sj->signals[j];
-
-			if (sig->handle == sync->handle && !sig->chain == !sync->point &&
-			    sig->point >= sync->point)
-				return true;
-		}
-	}
-	return false;
-}
-
-static int npuedge_submit_add_wait(struct npuedge_submit *submit, struct npuedge_job *job,
-				   const struct drm_npuedge_sync *sync)
-{
-	struct dma_fence *fence;
-	int ret;
-
-	ret = npuedge_submit_check_sync(sync);
-	if (ret)
-		return ret;
-	if (npuedge_submit_signals(submit, sync))
-		return 0;
-
-	ret = drm_syncobj_find_fence(submit->file, sync->handle, sync->point, 0, &fence);
-	return ret ?: drm_sched_job_add_dependency(&job->base, fence);
-}
-
 static int npuedge_submit_add_syncs(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
 				    const struct drm_npuedge_job *args)
 {
-	struct drm_npuedge_sync *in, *out;
+	int ret;
+
+	ret = npuedge_sync_add_waits(&sj->job->base, submit->file, &args->in_syncs,
+				     &submit->signalled);
+	ret = ret ?: npuedge_sync_get_signals(&sj->signals, submit->file, &args->out_syncs);
+	list_add_tail(&sj->signals.node, &submit->signalled);
+	return ret;
+}
+
+static int npuedge_submit_add_uses(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
+				   const struct drm_npuedge_array *array)
+{
+	struct drm_npuedge_bo_use *uses;
 	int ret = 0;
 
-	in = NPUEDGE_ARRAY_COPY(&args->in_syncs, struct drm_npuedge_sync, point, NPUEDGE_MAX_SYNCS);
-	if (IS_ERR(in))
-		return PTR_ERR(in);
+	uses = NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_bo_use, flags, NPUEDGE_MAX_BOS);
+	if (IS_ERR_OR_NULL(uses))
+		return PTR_ERR_OR_ZERO(uses);
 
-	out = NPUEDGE_ARRAY_COPY(&args->out_syncs, struct drm_npuedge_sync, point,
-				 NPUEDGE_MAX_SYNCS);
-	if (IS_ERR(out)) {
-		ret = PTR_ERR(out);
-		goto out_free_in;
+	sj->uses = kvzalloc_objs(*sj->uses, array->count, GFP_KERNEL_ACCOUNT);
+	if (!sj->uses)
+		ret = -ENOMEM;
+	for (u32 i = 0; !ret && i < array->count; i++) {
+		struct npuedge_submit_use *use = &sj->uses[i];
+
+		if (uses[i].flags & ~DRM_NPUEDGE_BO_WRITE) {
+			ret = -EINVAL;
+			break;
+		}
+		use->write = uses[i].flags & DRM_NPUEDGE_BO_WRITE;
+		use->obj = drm_gem_object_lookup(submit->file, uses[i].handle);
+		if (use->obj)
+			sj->use_count++;
+		else
+			ret = -ENOENT;
 	}
-
-	for (u32 i = 0; !ret && i < args->in_syncs.count; i++)
-		ret = npuedge_submit_add_wait(submit, sj->job, &in[i]);
-
-	if (!ret && args->out_syncs.count) {
-		sj->signals = kvzalloc_objs(*sj->signals, args->out_syncs.count);
-		ret = sj->signals ? 0 : -ENOMEM;
-	}
-	for (u32 i = 0; !ret && i < args->out_syncs.count; i++)
-		ret = npuedge_submit_add_signal(submit, sj, &out[i]);
-
-	kvfree(out);
-out_free_in:
-	kvfree(in);
+	kvfree(uses);
 	return ret;
 }
 
 /* What firmware checks too; but a mistake found here fails the call, not the queue. */
 static bool npuedge_submit_va_ok(u64 va, u64 size)
 {
-	return !(va & 63) && va >= NPUEDGE_VA_START && va < NPUEDGE_VA_END &&
-	       size <= NPUEDGE_VA_END - va;
+	return !(va & 63) && npuedge_check_va(va, size);
 }
 
 static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_job *desc,
@@ -218,7 +156,7 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 	struct npuedge_job *job;
 	int ret;
 
-	if (args->flags || args->pad || args->bos.count ||
+	if (args->flags & ~DRM_NPUEDGE_JOB_RERUN || args->pad ||
 	    !npuedge_submit_va_ok(args->params_va, sizeof(struct ne1_params)))
 		return -EINVAL;
 	if (args->profile_va &&
@@ -234,8 +172,10 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 	submit->count++;
 	job->desc.param_va = args->params_va;
 	job->desc.profile_va = args->profile_va;
+	job->rerun = args->flags & DRM_NPUEDGE_JOB_RERUN;
 
 	ret = npuedge_submit_add_streams(submit, &job->desc, &args->streams);
+	ret = ret ?: npuedge_submit_add_uses(submit, sj, &args->bos);
 	return ret ?: npuedge_submit_add_syncs(submit, sj, args);
 }
 
@@ -252,7 +192,7 @@ static int npuedge_submit_collect(struct npuedge_submit *submit,
 	if (IS_ERR(args))
 		return PTR_ERR(args);
 
-	submit->jobs = kvzalloc_objs(*submit->jobs, array->count);
+	submit->jobs = kvzalloc_objs(*submit->jobs, array->count, GFP_KERNEL_ACCOUNT);
 	if (!submit->jobs)
 		ret = -ENOMEM;
 	for (u32 i = 0; !ret && i < array->count; i++) {
@@ -265,12 +205,28 @@ static int npuedge_submit_collect(struct npuedge_submit *submit,
 	return ret;
 }
 
+/* Slots for a fence of each job in what the VM maps, and for one more in what they use. */
+static int npuedge_submit_lock_all(struct npuedge_submit *submit)
+{
+	int ret;
+
+	ret = npuedge_vm_lock(submit->queue->vm, &submit->exec, submit->count);
+	for (u32 i = 0; i < submit->count; i++) {
+		const struct npuedge_submit_job *sj = &submit->jobs[i];
+
+		for (u32 j = 0; !ret && j < sj->use_count; j++)
+			ret = drm_exec_prepare_obj(&submit->exec, sj->uses[j].obj,
+						   2 * submit->count);
+	}
+	return ret;
+}
+
 static int npuedge_submit_lock(struct npuedge_submit *submit)
 {
 	int ret = 0;
 
 	drm_exec_until_all_locked(&submit->exec) {
-		ret = npuedge_vm_lock(submit->queue->vm, &submit->exec, submit->count);
+		ret = npuedge_submit_lock_all(submit);
 		drm_exec_retry_on_contention(&submit->exec);
 		if (ret)
 			break;
@@ -278,18 +234,33 @@ static int npuedge_submit_lock(struct npuedge_submit *submit)
 	return ret;
 }
 
-static void npuedge_submit_signal(struct npuedge_submit_job *sj)
+/* Under locks; what may still fail.  Jobs of this call run in order, whatever they use. */
+static int npuedge_submit_wait_for_users(struct npuedge_submit *submit)
 {
-	for (u32 i = 0; i < sj->signal_count; i++) {
-		struct npuedge_signal *sig = &sj->signals[i];
+	int ret;
 
-		if (sig->chain)
-			drm_syncobj_add_point(sig->syncobj, sig->chain, sj->finished, sig->point);
-		else
-			drm_syncobj_replace_fence(sig->syncobj, sj->finished);
-		/* The syncobj owns it now. */
-		sig->chain = NULL;
+	for (u32 i = 0; i < submit->count; i++) {
+		const struct npuedge_submit_job *sj = &submit->jobs[i];
+
+		for (u32 j = 0; j < sj->use_count; j++) {
+			ret = drm_sched_job_add_implicit_dependencies(&sj->job->base,
+								      sj->uses[j].obj,
+								      sj->uses[j].write);
+			if (ret)
+				return ret;
+		}
 	}
+	return npuedge_vm_check(submit->queue->vm);
+}
+
+static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npuedge_submit_job *sj)
+{
+	drm_gpuvm_resv_add_fence(&submit->queue->vm->base, &submit->exec, sj->finished,
+				 DMA_RESV_USAGE_BOOKKEEP, DMA_RESV_USAGE_BOOKKEEP);
+	for (u32 i = 0; i < sj->use_count; i++)
+		dma_resv_add_fence(sj->uses[i].obj->resv, sj->finished,
+				   sj->uses[i].write ? DMA_RESV_USAGE_WRITE :
+						       DMA_RESV_USAGE_READ);
 }
 
 /* The VM's lock makes this one operation per queue.  Nothing fails here. */
@@ -303,8 +274,7 @@ static void npuedge_submit_push(struct npuedge_submit *submit)
 
 		drm_sched_job_arm(&sj->job->base);
 		sj->finished = dma_fence_get(&sj->job->base.s_fence->finished);
-		drm_gpuvm_resv_add_fence(&q->vm->base, &submit->exec, sj->finished,
-					 DMA_RESV_USAGE_BOOKKEEP, DMA_RESV_USAGE_BOOKKEEP);
+		npuedge_submit_add_fences(submit, sj);
 		trace_npuedge_job_submit(sj->job, q->pushed + 1, 0);
 
 		spin_lock_irq(&q->lock);
@@ -313,7 +283,7 @@ static void npuedge_submit_push(struct npuedge_submit *submit)
 		drm_sched_entity_push_job(&sj->job->base);
 		/* The scheduler owns it now. */
 		sj->job = NULL;
-		npuedge_submit_signal(sj);
+		npuedge_sync_signal(&sj->signals, sj->finished);
 	}
 	dma_fence_end_signalling(cookie);
 }
@@ -323,11 +293,10 @@ static void npuedge_submit_free(struct npuedge_submit *submit)
 	for (u32 i = 0; i < submit->count; i++) {
 		struct npuedge_submit_job *sj = &submit->jobs[i];
 
-		for (u32 j = 0; j < sj->signal_count; j++) {
-			dma_fence_chain_free(sj->signals[j].chain);
-			drm_syncobj_put(sj->signals[j].syncobj);
-		}
-		kvfree(sj->signals);
+		npuedge_sync_put_signals(&sj->signals);
+		for (u32 j = 0; j < sj->use_count; j++)
+			drm_gem_object_put(sj->uses[j].obj);
+		kvfree(sj->uses);
 		dma_fence_put(sj->finished);
 		if (sj->job)
 			npuedge_job_abort(sj->job);
@@ -349,6 +318,7 @@ int npuedge_submit(struct npuedge_queue *q, struct drm_file *file,
 	struct npuedge_submit submit = { .queue = q, .file = file };
 	int ret;
 
+	INIT_LIST_HEAD(&submit.signalled);
 	ret = npuedge_queue_check(q);
 	if (ret)
 		return ret;
@@ -359,6 +329,7 @@ int npuedge_submit(struct npuedge_queue *q, struct drm_file *file,
 
 	drm_exec_init(&submit.exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
 	ret = npuedge_submit_lock(&submit);
+	ret = ret ?: npuedge_submit_wait_for_users(&submit);
 	if (!ret)
 		npuedge_submit_push(&submit);
 	drm_exec_fini(&submit.exec);

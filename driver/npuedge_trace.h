@@ -9,9 +9,11 @@
 
 #include <drm/npuedge_accel.h>
 
+#include "npuedge_bind.h"
 #include "npuedge_device.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
+#include "npuedge_vm.h"
 
 /* A job is named by its queue's fence context and its number there. */
 DECLARE_EVENT_CLASS(npuedge_job,
@@ -44,22 +46,22 @@ DEFINE_EVENT(npuedge_job, npuedge_job_done,
 	     TP_ARGS(job, number, error));
 
 TRACE_EVENT(npuedge_vm_bind,
-	    TP_PROTO(u32 vm, const struct drm_npuedge_vm_bind_op *op, int error),
-	    TP_ARGS(vm, op, error),
+	    TP_PROTO(const struct npuedge_bind *bind, int error),
+	    TP_ARGS(bind, error),
 	    TP_STRUCT__entry(__field(u64, va)
 			     __field(u64, size)
 			     __field(u32, vm)
-			     __field(u32, op)
+			     __field(bool, map)
 			     __field(int, error)
 	    ),
-	    TP_fast_assign(__entry->va = op->va;
-			   __entry->size = op->size;
-			   __entry->vm = vm;
-			   __entry->op = op->op;
+	    TP_fast_assign(__entry->va = bind->va;
+			   __entry->size = bind->size;
+			   __entry->vm = bind->vm->id;
+			   __entry->map = bind->obj;
 			   __entry->error = error;
 	    ),
 	    TP_printk("vm=%u %s va=%#llx size=%#llx error=%d", __entry->vm,
-		      __entry->op == DRM_NPUEDGE_BIND_MAP ? "map" : "unmap", __entry->va,
+		      __entry->map ? "map" : "unmap", __entry->va,
 		      __entry->size, __entry->error)
 );
 

@@ -44,8 +44,8 @@ fi
 	probe SCHED_NO_HANG drm/gpu_scheduler.h 'int f(void) { return DRM_GPU_SCHED_STAT_NO_HANG; }' "$@"
 	probe GPUVM_MAP_REQ drm/drm_gpuvm.h \
 		'int f(struct drm_gpuvm *v, struct drm_gpuvm_map_req *r) { return drm_gpuvm_sm_map(v, 0, r); }' "$@"
-	probe GPUVM_BO_OBTAIN_LOCKED drm/drm_gpuvm.h \
-		'void *f(struct drm_gpuvm *v, struct drm_gem_object *o) { return drm_gpuvm_bo_obtain_locked(v, o); }' "$@"
+	probe GPUVM_IMMEDIATE_MODE drm/drm_gpuvm.h 'int f(void) { return DRM_GPUVM_IMMEDIATE_MODE; }' "$@"
+	probe GPUVA_LOCK drm/drm_gem.h 'void f(struct drm_gem_object *o) { mutex_lock(&o->gpuva.lock); }' "$@"
 	probe DRIVER_GEM_GPUVA drm/drm_drv.h 'int f(void) { return DRIVER_GEM_GPUVA; }' "$@"
 	probe DRM_DRIVER_DATE drm/drm_drv.h 'void f(struct drm_driver *d) { d->date = 0; }' "$@"
 	probe FENCE_TIMELINE_NAME linux/dma-fence.h \

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Changes of address spaces
+ *
+ * User space chooses addresses; drm_gpuvm tells which mappings a change splits or replaces.  A
+ * change goes through these steps, and everything that may fail is in the first two:
+ *
+ * 1. create: check it, get the buffer and its pages, allocate the mappings that it may need (one
+ *    new, two rests of mappings that it splits);
+ * 2. reserve, with VM and buffer locked: page tables for the worst case, see npuedge_pgtable.c;
+ * 3. run, which may be later, when other changes have run, and where fences wait for it: let
+ *    drm_gpuvm call back, and write entries.  Nothing is allocated and nothing freed;
+ * 4. npuedge_vm_flush(): now the device does not reach any more what was unmapped;
+ * 5. free: let go of buffers, tables and mappings.
+ *
+ * A buffer's list of mappings is protected by a mutex of the buffer instead of its reservation
+ * lock, which cannot be taken in step 3.
+ */
+
+#include <linux/dma-resv.h>
+#include <linux/sched/signal.h>
+
+#include <drm/drm_file.h>
+
+#include "npuedge_bind.h"
+#include "npuedge_check.h"
+#include "npuedge_compat.h"
+#include "npuedge_device.h"
+#include "npuedge_gem.h"
+#include "npuedge_mmu.h"
+#include "npuedge_trace.h"
+#include "npuedge_vm.h"
+
+enum { NPUEDGE_SPARE_MAP, NPUEDGE_SPARE_PREV, NPUEDGE_SPARE_NEXT };
+
+static struct npuedge_va *npuedge_bind_take(struct npuedge_bind *bind, unsigned int which)
+{
+	struct npuedge_va *va = bind->spare[which];
+
+	bind->spare[which] = NULL;
+	return va;
+}
+
+/* Add a mapping, which is in drm_gpuvm's tree, to its buffer's list. */
+static void npuedge_bind_link(struct npuedge_bind *bind, struct npuedge_va *va,
+			      struct drm_gpuvm_bo *vm_bo)
+{
+	struct mutex *lock = npuedge_gem_gpuva_lock(vm_bo->obj);
+
+	mutex_lock(lock);
+	drm_gpuva_link(&va->base, vm_bo);
+	mutex_unlock(lock);
+
+	bind->vm->mappings++;
+	bind->vm->mapped_bytes += va->base.va.range;
+}
+
+/*
+ * Take a mapping, which is out of drm_gpuvm's tree, off its buffer's list.  It keeps its vm_bo, as
+ * the last reference to that is dropped with the VM's reservation lock held, and that the buffer.
+ */
+static void npuedge_bind_unlink(struct npuedge_bind *bind, struct drm_gpuva *va)
+{
+	struct mutex *lock = npuedge_gem_gpuva_lock(va->gem.obj);
+
+	mutex_lock(lock);
+	list_del_init(&va->gem.entry);
+	mutex_unlock(lock);
+
+	list_add_tail(&va->rb.entry, &bind->removed);
+	bind->vm->mappings--;
+	bind->vm->mapped_bytes -= va->va.range;
+}
+
+static int npuedge_bind_step_map(struct drm_gpuva_op *op, void *priv)
+{
+	struct npuedge_bind *bind = priv;
+	struct npuedge_va *va = npuedge_bind_take(bind, NPUEDGE_SPARE_MAP);
+
+	va->readonly = bind->readonly;
+	drm_gpuva_map(&bind->vm->base, &va->base, &op->map);
+	npuedge_bind_link(bind, va, bind->vm_bo);
+	return npuedge_mmu_map(&bind->vm->pt, &bind->stock, op->map.va.addr, bind->sgt,
+			       op->map.gem.offset, op->map.va.range, va->readonly);
+}
+
+/* Entries are cleared, or will be overwritten, by who has us called. */
+static int npuedge_bind_step_unmap(struct drm_gpuva_op *op, void *priv)
+{
+	struct drm_gpuva *va = op->unmap.va;
+
+	drm_gpuva_unmap(&op->unmap);
+	npuedge_bind_unlink(priv, va);
+	return 0;
+}
+
+static struct npuedge_va *npuedge_bind_take_rest(struct npuedge_bind *bind, unsigned int which,
+						 struct drm_gpuva *old)
+{
+	struct npuedge_va *rest = npuedge_bind_take(bind, which);
+
+	rest->readonly = to_npuedge_va(old)->readonly;
+	rest->evicted = to_npuedge_va(old)->evicted;
+	return rest;
+}
+
+/* Likewise; the rests keep their entries. */
+static int npuedge_bind_step_remap(struct drm_gpuva_op *op, void *priv)
+{
+	struct npuedge_bind *bind = priv;
+	struct drm_gpuva *old = op->remap.unmap->va;
+	struct npuedge_va *prev = NULL, *next = NULL;
+
+	if (op->remap.prev)
+		prev = npuedge_bind_take_rest(bind, NPUEDGE_SPARE_PREV, old);
+	if (op->remap.next)
+		next = npuedge_bind_take_rest(bind, NPUEDGE_SPARE_NEXT, old);
+
+	drm_gpuva_remap(prev ? &prev->base : NULL, next ? &next->base : NULL, &op->remap);
+	if (prev)
+		npuedge_bind_link(bind, prev, old->vm_bo);
+	if (next)
+		npuedge_bind_link(bind, next, old->vm_bo);
+	npuedge_bind_unlink(bind, old);
+	return 0;
+}
+
+static int npuedge_bind_map(struct npuedge_bind *bind)
+{
+	const struct drm_gpuvm_map_req req = {
+		.map.va.addr = bind->va,
+		.map.va.range = bind->size,
+		.map.gem.obj = bind->obj,
+		.map.gem.offset = bind->offset,
+	};
+
+	return drm_gpuvm_sm_map(&bind->vm->base, bind, &req);
+}
+
+static int npuedge_bind_unmap(struct npuedge_bind *bind)
+{
+	int ret;
+
+	ret = npuedge_pt_unmap(&bind->vm->pt, &bind->stock, bind->va, bind->size);
+	return ret ?: drm_gpuvm_sm_unmap(&bind->vm->base, bind, bind->va, bind->size);
+}
+
+/**
+ * npuedge_bind_run() - make the change
+ * @bind: reserved change; any process context, a signalling path too
+ *
+ * npuedge_vm_flush() follows.
+ *
+ * Return: 0; an error is a mistake of the driver, and leaves the change done in part.
+ */
+int npuedge_bind_run(struct npuedge_bind *bind)
+{
+	struct npuedge_vm *vm = bind->vm;
+	int ret;
+
+	mutex_lock(&vm->op_lock);
+	ret = bind->obj ? npuedge_bind_map(bind) : npuedge_bind_unmap(bind);
+	vm->changes += vm->pt.stale;
+	vm->pt.stale = false;
+	npuedge_pt_return(&vm->pt, &bind->stock);
+	mutex_unlock(&vm->op_lock);
+
+	trace_npuedge_vm_bind(bind, ret);
+	return ret;
+}
+
+/**
+ * npuedge_bind_reserve() - get what running the change will take
+ * @bind: change; the reservation locks of its VM and buffer are held, and stay so until it has
+ *	run, or its fence is in them
+ *
+ * Return: 0, -ENOMEM, or -EINVAL if the buffer's memory cannot be mapped.
+ */
+int npuedge_bind_reserve(struct npuedge_bind *bind)
+{
+	struct npuedge_vm *vm = bind->vm;
+	struct npuedge_pt_need need = { };
+	int ret = 0;
+
+	if (bind->obj)
+		ret = npuedge_mmu_need_map(&need, bind->va, bind->sgt, bind->offset, bind->size);
+	else
+		npuedge_pt_need_unmap(&need, bind->va, bind->size);
+	if (ret)
+		return ret;
+
+	mutex_lock(&vm->op_lock);
+	npuedge_pt_borrow(&vm->pt, &bind->stock, &need);
+	mutex_unlock(&vm->op_lock);
+	ret = npuedge_pt_reserve(&vm->pt, &bind->stock, &need);
+	if (ret || !bind->obj)
+		return ret;
+
+	bind->vm_bo = npuedge_gpuvm_bo_obtain(&vm->base, bind->obj,
+					      npuedge_gem_gpuva_lock(bind->obj));
+	if (!bind->vm_bo)
+		return -ENOMEM;
+	drm_gpuvm_bo_extobj_add(bind->vm_bo);
+	return 0;
+}
+
+static void npuedge_bind_put_vm_bo(struct drm_gpuvm_bo *vm_bo)
+{
+	struct mutex *lock = npuedge_gem_gpuva_lock(vm_bo->obj);
+
+	mutex_lock(lock);
+	drm_gpuvm_bo_put(vm_bo);
+	mutex_unlock(lock);
+}
+
+/* The last reference to a buffer takes its reservation lock, which may be the VM's. */
+static void npuedge_bind_free_removed(struct npuedge_bind *bind)
+{
+	struct drm_gpuva *va, *tmp;
+
+	if (list_empty(&bind->removed) && !bind->vm_bo)
+		return;
+
+	dma_resv_lock(drm_gpuvm_resv(&bind->vm->base), NULL);
+	list_for_each_entry(va, &bind->removed, rb.entry) {
+		drm_gem_object_get(va->gem.obj);
+		npuedge_bind_put_vm_bo(va->vm_bo);
+	}
+	if (bind->vm_bo)
+		npuedge_bind_put_vm_bo(bind->vm_bo);
+	dma_resv_unlock(drm_gpuvm_resv(&bind->vm->base));
+
+	list_for_each_entry_safe(va, tmp, &bind->removed, rb.entry) {
+		drm_gem_object_put(va->gem.obj);
+		kfree(to_npuedge_va(va));
+	}
+}
+
+static void npuedge_bind_fini(struct npuedge_bind *bind)
+{
+	npuedge_bind_free_removed(bind);
+	npuedge_pt_release(&bind->vm->pt, &bind->stock);
+	for (unsigned int i = 0; i < NPUEDGE_BIND_SPARES; i++)
+		kfree(bind->spare[i]);
+	drm_gem_object_put(bind->obj);
+}
+
+/**
+ * npuedge_bind_free() - let go of what a change held
+ * @bind: change that was not run, or run and flushed; no reservation lock is held
+ */
+void npuedge_bind_free(struct npuedge_bind *bind)
+{
+	npuedge_bind_fini(bind);
+	kfree(bind);
+}
+
+/**
+ * npuedge_bind_unmap_all() - empty an address space
+ * @vm: address space, which has no user any more
+ *
+ * Whole mappings go, so that nothing is needed for it.
+ */
+void npuedge_bind_unmap_all(struct npuedge_vm *vm)
+{
+	struct npuedge_bind bind = {
+		.vm = vm, .va = NPUEDGE_VA_START, .size = NPUEDGE_VA_END - NPUEDGE_VA_START,
+	};
+
+	INIT_LIST_HEAD(&bind.removed);
+	npuedge_bind_run(&bind);
+	npuedge_vm_flush(vm);
+	npuedge_bind_fini(&bind);
+}
+
+/* The helper's lock is interruptible: wait for who holds it, try again. */
+static struct sg_table *npuedge_bind_get_pages(struct npuedge_gem *bo)
+{
+	struct sg_table *sgt;
+
+	for (;;) {
+		sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
+		if (sgt != ERR_PTR(-EINTR) || fatal_signal_pending(current))
+			return sgt;
+		dma_resv_lock(bo->base.base.resv, NULL);
+		dma_resv_unlock(bo->base.base.resv);
+	}
+}
+
+static int npuedge_bind_get_buffer(struct npuedge_bind *bind, struct drm_file *file, u32 handle)
+{
+	struct npuedge_gem *bo;
+
+	bind->obj = drm_gem_object_lookup(file, handle);
+	if (!bind->obj)
+		return -ENOENT;
+
+	bo = to_npuedge_gem(bind->obj);
+	if (bo->owner && bo->owner != drm_gpuvm_resv_obj(&bind->vm->base))
+		return -EPERM;
+	if (bind->offset >= bind->obj->size || bind->size > bind->obj->size - bind->offset)
+		return -EINVAL;
+
+	bind->sgt = npuedge_bind_get_pages(bo);
+	return PTR_ERR_OR_ZERO(bind->sgt);
+}
+
+static int npuedge_bind_alloc_spares(struct npuedge_bind *bind)
+{
+	for (unsigned int i = 0; i < NPUEDGE_BIND_SPARES; i++) {
+		bind->spare[i] = kzalloc_obj(*bind->spare[i], GFP_KERNEL_ACCOUNT);
+		if (!bind->spare[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * npuedge_bind_create() - prepare a change
+ * @vm: address space; the caller has a reference until the change is freed
+ * @file: owner of the GEM handle
+ * @op: change, not yet checked
+ *
+ * Return: the change, or an error pointer: -EINVAL, -ENOENT, -EPERM or -ENOMEM as the uAPI says.
+ */
+struct npuedge_bind *npuedge_bind_create(struct npuedge_vm *vm, struct drm_file *file,
+					 const struct drm_npuedge_vm_bind_op *op)
+{
+	struct npuedge_bind *bind;
+	int ret;
+
+	ret = npuedge_check_bind_op(op);
+	if (ret)
+		return ERR_PTR(ret);
+
+	bind = kzalloc_obj(*bind, GFP_KERNEL_ACCOUNT);
+	if (!bind)
+		return ERR_PTR(-ENOMEM);
+
+	INIT_LIST_HEAD(&bind->removed);
+	bind->vm = vm;
+	bind->va = op->va;
+	bind->size = op->size;
+	bind->offset = op->bo_offset;
+	bind->readonly = op->flags & DRM_NPUEDGE_BIND_READONLY;
+
+	ret = npuedge_bind_alloc_spares(bind);
+	if (!ret && op->op == DRM_NPUEDGE_BIND_MAP)
+		ret = npuedge_bind_get_buffer(bind, file, op->handle);
+	if (ret) {
+		npuedge_bind_free(bind);
+		return ERR_PTR(ret);
+	}
+	return bind;
+}
+
+const struct drm_gpuvm_ops npuedge_bind_gpuvm_ops = {
+	.vm_free = npuedge_vm_free,
+	.sm_step_map = npuedge_bind_step_map,
+	.sm_step_remap = npuedge_bind_step_remap,
+	.sm_step_unmap = npuedge_bind_step_unmap,
+};

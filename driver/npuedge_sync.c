@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * DOC: Syncobjs
+ *
+ * What a job waits for becomes its dependencies; what it signals is looked up, and the links of
+ * timelines are allocated, before the job is armed, so that signalling cannot fail.
+ *
+ * A fence must exist when it is waited for.  What an earlier job of the same call signals has none
+ * yet: such waits are dropped, as those jobs run in order.
+ */
+
+#include <linux/dma-fence-chain.h>
+
+#include <drm/drm_syncobj.h>
+#include <drm/gpu_scheduler.h>
+#include <drm/npuedge_accel.h>
+
+#include "npuedge_array.h"
+#include "npuedge_check.h"
+#include "npuedge_compat.h"
+#include "npuedge_sync.h"
+
+/**
+ * struct npuedge_signal - a syncobj that a job signals
+ */
+struct npuedge_signal {
+	/** @syncobj: referenced */
+	struct drm_syncobj *syncobj;
+	/** @chain: link for a timeline; NULL: binary */
+	struct dma_fence_chain *chain;
+	/** @handle: what user space calls it */
+	u32 handle;
+	/** @point: timeline point; 0: binary */
+	u64 point;
+};
+
+static struct drm_npuedge_sync *npuedge_sync_copy(const struct drm_npuedge_array *array)
+{
+	return NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_sync, point, NPUEDGE_MAX_SYNCS);
+}
+
+static bool npuedge_sync_is_signalled(const struct npuedge_signals *signals,
+				      const struct drm_npuedge_sync *sync)
+{
+	for (u32 i = 0; i < signals->count; i++) {
+		const struct npuedge_signal *sig = &signals->array[i];
+
+		if (sig->handle == sync->handle && !sig->point == !sync->point &&
+		    sig->point >= sync->point)
+			return true;
+	}
+	return false;
+}
+
+static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *file,
+				 const struct drm_npuedge_sync *sync,
+				 const struct list_head *earlier)
+{
+	const struct npuedge_signals *signals;
+	struct dma_fence *fence;
+	int ret;
+
+	ret = npuedge_check_sync(sync);
+	if (ret)
+		return ret;
+
+	list_for_each_entry(signals, earlier, node) {
+		if (npuedge_sync_is_signalled(signals, sync))
+			return 0;
+	}
+
+	ret = drm_syncobj_find_fence(file, sync->handle, sync->point, 0, &fence);
+	return ret ?: drm_sched_job_add_dependency(job, fence);
+}
+
+/**
+ * npuedge_sync_add_waits() - make a job wait for syncobjs
+ * @job: job, not armed
+ * @file: owner of the handles
+ * @array: struct drm_npuedge_sync[] in user memory
+ * @earlier: struct npuedge_signals of jobs of the same call that run before; may be empty
+ *
+ * Return: 0, or a negative errno as the uAPI says.
+ */
+int npuedge_sync_add_waits(struct drm_sched_job *job, struct drm_file *file,
+			   const struct drm_npuedge_array *array, const struct list_head *earlier)
+{
+	struct drm_npuedge_sync *syncs;
+	int ret = 0;
+
+	syncs = npuedge_sync_copy(array);
+	if (IS_ERR_OR_NULL(syncs))
+		return PTR_ERR_OR_ZERO(syncs);
+
+	for (u32 i = 0; !ret && i < array->count; i++)
+		ret = npuedge_sync_add_wait(job, file, &syncs[i], earlier);
+	kvfree(syncs);
+	return ret;
+}
+
+static int npuedge_sync_get_signal(struct npuedge_signal *sig, struct drm_file *file,
+				   const struct drm_npuedge_sync *sync)
+{
+	int ret;
+
+	ret = npuedge_check_sync(sync);
+	if (ret)
+		return ret;
+
+	sig->handle = sync->handle;
+	sig->point = sync->point;
+	if (sync->flags & DRM_NPUEDGE_SYNC_TIMELINE) {
+		sig->chain = dma_fence_chain_alloc();
+		if (!sig->chain)
+			return -ENOMEM;
+	}
+
+	sig->syncobj = drm_syncobj_find(file, sync->handle);
+	if (sig->syncobj)
+		return 0;
+
+	dma_fence_chain_free(sig->chain);
+	return -ENOENT;
+}
+
+/**
+ * npuedge_sync_get_signals() - get hold of the syncobjs that a job is going to signal
+ * @signals: filled; npuedge_sync_put_signals() empties it, also after an error
+ * @file: owner of the handles
+ * @array: struct drm_npuedge_sync[] in user memory
+ *
+ * Return: 0, or a negative errno as the uAPI says.
+ */
+int npuedge_sync_get_signals(struct npuedge_signals *signals, struct drm_file *file,
+			     const struct drm_npuedge_array *array)
+{
+	struct drm_npuedge_sync *syncs;
+	int ret = 0;
+
+	syncs = npuedge_sync_copy(array);
+	if (IS_ERR_OR_NULL(syncs))
+		return PTR_ERR_OR_ZERO(syncs);
+
+	signals->array = kvzalloc_objs(*signals->array, array->count, GFP_KERNEL_ACCOUNT);
+	if (!signals->array)
+		ret = -ENOMEM;
+	for (u32 i = 0; !ret && i < array->count; i++) {
+		ret = npuedge_sync_get_signal(&signals->array[i], file, &syncs[i]);
+		signals->count += !ret;
+	}
+	kvfree(syncs);
+	return ret;
+}
+
+/**
+ * npuedge_sync_signal() - give the syncobjs their fence
+ * @signals: syncobjs
+ * @fence: end of the job, which is armed
+ */
+void npuedge_sync_signal(struct npuedge_signals *signals, struct dma_fence *fence)
+{
+	for (u32 i = 0; i < signals->count; i++) {
+		struct npuedge_signal *sig = &signals->array[i];
+
+		if (sig->chain)
+			drm_syncobj_add_point(sig->syncobj, sig->chain, fence, sig->point);
+		else
+			drm_syncobj_replace_fence(sig->syncobj, fence);
+		/* The syncobj owns it now. */
+		sig->chain = NULL;
+	}
+}
+
+/**
+ * npuedge_sync_put_signals() - let go of syncobjs
+ * @signals: syncobjs, signalled or not
+ */
+void npuedge_sync_put_signals(struct npuedge_signals *signals)
+{
+	for (u32 i = 0; i < signals->count; i++) {
+		dma_fence_chain_free(signals->array[i].chain);
+		drm_syncobj_put(signals->array[i].syncobj);
+	}
+	kvfree(signals->array);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NPUEDGE_SYNC_H
+#define NPUEDGE_SYNC_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct dma_fence;
+struct drm_file;
+struct drm_npuedge_array;
+struct drm_sched_job;
+struct npuedge_signal;
+
+/** NPUEDGE_MAX_SYNCS - longest array of struct drm_npuedge_sync */
+#define NPUEDGE_MAX_SYNCS	256
+
+/**
+ * struct npuedge_signals - syncobjs that a job signals; initially zero
+ */
+struct npuedge_signals {
+	/** @node: entry of the caller's list of what earlier jobs signal */
+	struct list_head node;
+	/** @array: syncobjs */
+	struct npuedge_signal *array;
+	/** @count: number of entries of @array that are filled in */
+	u32 count;
+};
+
+int npuedge_sync_add_waits(struct drm_sched_job *job, struct drm_file *file,
+			   const struct drm_npuedge_array *array, const struct list_head *earlier);
+int npuedge_sync_get_signals(struct npuedge_signals *signals, struct drm_file *file,
+			     const struct drm_npuedge_array *array);
+void npuedge_sync_signal(struct npuedge_signals *signals, struct dma_fence *fence);
+void npuedge_sync_put_signals(struct npuedge_signals *signals);
+
+#endif
