@@ -98,7 +98,7 @@ void npuedge_vm_flush(struct npuedge_vm *vm)
 	mutex_unlock(&vm->op_lock);
 }
 
-/* op_lock is taken by who frees memory, and by who has fences wait: tell lockdep before it happens. */
+/* Who frees memory may take it: tell lockdep before it happens. */
 static void npuedge_vm_init_lock(struct npuedge_vm *vm)
 {
 	mutex_init(&vm->op_lock);

@@ -148,6 +148,30 @@ static inline int npu_unmap(int fd, uint32_t vm, uint64_t va, uint64_t size)
 	return npu_bind_ops(fd, vm, &op, 1);
 }
 
+/* Queues changes of an address space; either sync may be 0. */
+static inline int npu_bind_async(int fd, uint32_t vm, struct drm_npuedge_vm_bind_op *ops, uint32_t count,
+				 uint32_t in_sync, uint32_t out_sync)
+{
+	struct drm_npuedge_sync in = { .handle = in_sync }, out = { .handle = out_sync };
+	struct drm_npuedge_vm_bind bind = {
+		.vm_id = vm, .flags = DRM_NPUEDGE_VM_BIND_ASYNC,
+		.ops = { .stride = sizeof(*ops), .count = count, .ptr = (uintptr_t)ops },
+		.in_syncs = { .stride = sizeof(in), .count = !!in_sync, .ptr = (uintptr_t)&in },
+		.out_syncs = { .stride = sizeof(out), .count = !!out_sync, .ptr = (uintptr_t)&out },
+	};
+
+	return npu_ioctl(fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind);
+}
+
+static inline struct drm_npuedge_vm_get_state npu_vm_state(int fd, uint32_t vm)
+{
+	struct drm_npuedge_vm_get_state state = { .id = vm };
+
+	if (npu_ioctl(fd, DRM_IOCTL_NPUEDGE_VM_GET_STATE, &state))
+		state.state = ~0u;
+	return state;
+}
+
 static inline int npu_queue_create(int fd, uint32_t vm, uint32_t priority)
 {
 	struct drm_npuedge_queue_create create = { .vm_id = vm, .priority = priority };

@@ -225,7 +225,7 @@ TEST_F(submit, bad_arguments)
 	BAD(-EINVAL, submit.jobs.stride = 8);
 	BAD(-EINVAL, submit.jobs.stride = 0);
 	BAD(-EFAULT, submit.jobs.ptr = 64);
-	BAD(-EINVAL, job.flags = 1);
+	BAD(-EINVAL, job.flags = 2);
 	BAD(-EINVAL, job.pad = 1);
 	BAD(-EINVAL, job.streams.count = 0);
 	BAD(-EINVAL, job.streams.count = 5);

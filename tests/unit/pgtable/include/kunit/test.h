@@ -97,6 +97,7 @@ static inline int shim_run_suite(const struct kunit_suite *suite)
 }
 
 #define kunit_test_suite(suite)			\
+	void (*shim_after_write)(void);		\
 	int main(void)				\
 	{					\
 		return shim_run_suite(&(suite)); \

@@ -13,6 +13,14 @@ typedef __u64 u64;
 typedef __s32 s32;
 
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
-#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+#define WRITE_ONCE(x, value) do {			\
+	*(volatile typeof(x) *)&(x) = (value);		\
+	if (shim_after_write)				\
+		shim_after_write();			\
+} while (0)
+
+/* Called after each WRITE_ONCE() of any file: a test looks at every state that others could see. */
+#define SHIM_WRITE_HOOK
+extern void (*shim_after_write)(void);
 
 #endif
