@@ -62,11 +62,14 @@ coccicheck: driver-sources ## coccinelle's semantic patches over the driver
 	+$(Q)$(kbuild) MODE=report coccicheck
 
 # The KUnit tests of what needs no kernel, built for the host with a shim of the kernel's headers.
-pgtable-test := $(O)/tests/unit/pgtable/pgtable_test
-$(pgtable-test): driver/kunit/npuedge_pgtable_test.c driver/npuedge_pgtable.c driver/npuedge_pgtable.h \
-		 driver/npuedge_ring.h $(wildcard tests/unit/pgtable/include/*/*.h)
+kunit-tests := $(O)/tests/unit/pgtable/pgtable_test $(O)/tests/unit/pgtable/uapi_test
+$(O)/tests/unit/pgtable/pgtable_test: driver/npuedge_pgtable.c
+$(O)/tests/unit/pgtable/uapi_test: driver/npuedge_array.c driver/npuedge_check.c
+$(O)/tests/unit/pgtable/%_test: driver/kunit/npuedge_%_test.c $(wildcard driver/*.h) uapi/drm/npuedge_accel.h \
+				$(wildcard tests/unit/pgtable/include/*/*.h)
 	$(say) CC $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) -Itests/unit/pgtable/include -Idriver -Idriver/hw $(BASE_CFLAGS) $(LDFLAGS) -o $@ \
-		$(filter %.c,$^)
-unit-tests += $(pgtable-test)
+	$(Q)$(CC) -Itests/unit/pgtable/include -Idriver -Idriver/hw -Iuapi \
+		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) \
+		$(BASE_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
+unit-tests += $(kunit-tests)

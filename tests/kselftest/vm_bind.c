@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Address spaces: VM_CREATE, VM_BIND, and what a job sees of them. */
 #include "kselftest_harness.h"
-#include "npuedge.h"
+#include "sysfs.h"
+
+#define BIG	(2ull << 20)	/* bytes of the big leaf */
 
 FIXTURE(vm_bind) {
 	struct npu_client c;
@@ -272,6 +274,200 @@ TEST_F(vm_bind, more_vms_than_hardware_has)
 	for (int i = 0; i < 24; i++)
 		npu_client_fini(&clients[i]);
 	EXPECT_EQ(1, copy_word(c, NPU_DATA, NPU_DATA + 4));
+}
+
+/* A buffer of 2 MiB pages, or -1 if the machine has none: the driver's own, or made of hugetlb. */
+static int huge_bo(struct npu_client *c, uint64_t size)
+{
+	struct { uint32_t memfd, flags; uint64_t offset, size; } create = { .size = size };
+	struct drm_prime_handle prime = { 0 };
+	int bo = npu_bo_create(c->fd, size, 0, 0), memfd, device;
+	uint64_t va = 1ull << 34, before = npu_vm_state(c->fd, c->vm).pte_writes;
+
+	if (!npu_map(c->fd, c->vm, bo, va, 0, size, 0)) {
+		uint64_t writes = npu_vm_state(c->fd, c->vm).pte_writes - before;
+
+		npu_unmap(c->fd, c->vm, va, size);
+		if (writes <= size / BIG + 2)
+			return bo;
+	}
+	npu_bo_close(c->fd, bo);
+
+	npu_write_text("/proc/sys/vm/nr_hugepages", "8");
+	memfd = memfd_create("npuedge", MFD_HUGETLB | MFD_ALLOW_SEALING);
+	device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	if (memfd < 0 || device < 0 || ftruncate(memfd, size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -1;
+	create.memfd = memfd;
+	prime.fd = ioctl(device, _IOW('u', 0x42, create), &create);
+	close(device);
+	close(memfd);
+	if (prime.fd < 0 || npu_ioctl(c->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime))
+		return -1;
+	close(prime.fd);
+	return prime.handle;
+}
+
+TEST_F(vm_bind, gigabyte_in_big_leaves)
+{
+	struct npu_client *c = &self->c;
+	int bo = huge_bo(c, 2 * BIG);
+	struct drm_npuedge_vm_bind_op *ops = calloc(512, sizeof(*ops));
+	struct drm_npuedge_vm_get_state before, after;
+
+	if (bo < 0)
+		SKIP(return, "no memory in pages of 2 MiB");
+	for (int i = 0; i < 512; i++) {
+		ops[i].handle = bo;
+		ops[i].va = (8ull << 30) + i * BIG;
+		ops[i].size = BIG;
+		ops[i].bo_offset = i % 2 * BIG;
+	}
+	before = npu_vm_state(c->fd, c->vm);
+	ASSERT_EQ(0, npu_bind_ops(c->fd, c->vm, ops, 512));
+	after = npu_vm_state(c->fd, c->vm);
+	TH_LOG("1 GiB: %llu entries written", after.pte_writes - before.pte_writes);
+	EXPECT_LE(after.pte_writes - before.pte_writes, 1200);
+	EXPECT_EQ(512, after.mappings - before.mappings);
+	EXPECT_EQ(1ull << 30, after.mapped_bytes - before.mapped_bytes);
+	/* one more table of 512 big leaves */
+	EXPECT_EQ(NPU_PAGE, after.table_bytes - before.table_bytes);
+
+	/* the same again costs nothing */
+	ASSERT_EQ(0, npu_bind_ops(c->fd, c->vm, ops, 512));
+	EXPECT_EQ(after.pte_writes, npu_vm_state(c->fd, c->vm).pte_writes);
+	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, 8ull << 30, 1ull << 30));
+	after = npu_vm_state(c->fd, c->vm);
+	EXPECT_EQ(before.mappings, after.mappings);
+	EXPECT_EQ(before.table_bytes, after.table_bytes);
+	free(ops);
+}
+
+/* Reads, again and again, what lies on both sides of a hole. */
+static uint32_t around_stream(union ne1_cmd *s, uint32_t count, uint64_t below, uint64_t above)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		s[i] = npu_dma(NE1_OP_LD, i % 2 ? above + i * 64 % 65536 : below - i * 64 % 65536, 64, 0);
+		s[i].dma.base = 1;
+	}
+	s[count] = npu_cmd(NE1_OP_END);
+	return (count + 1) * NE1_CMD_SIZE;
+}
+
+TEST_F(vm_bind, hole_in_a_big_leaf_below_running_jobs)
+{
+	struct npu_client *c = &self->c;
+	uint64_t va = 1ull << 35, hole = 5 * 65536ull, size;
+	struct drm_npuedge_vm_get_state whole;
+	int bo = huge_bo(c, BIG), holes = 0;
+
+	if (bo < 0)
+		SKIP(return, "no memory in pages of 2 MiB");
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, va, 0, BIG, 0));
+	whole = npu_vm_state(c->fd, c->vm);
+	c->params->base[1] = va;
+	size = around_stream(c->stream, 12000, hole - 64, hole + 65536);
+	for (int round = 0; round < 10; round++) {
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+		do {
+			ASSERT_EQ(0, npu_unmap(c->fd, c->vm, va + hole, 65536));
+			EXPECT_EQ(whole.mappings + 1, npu_vm_state(c->fd, c->vm).mappings);
+			ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, va + hole, hole, 65536, 0));
+			holes++;
+		} while (npu_wait(c->fd, c->sync, 0) == -ETIME);
+		ASSERT_EQ(1, npu_sync_status(c->fd, c->sync));
+	}
+	EXPECT_GE(holes, 10);
+	/* it is one big leaf again */
+	EXPECT_EQ(whole.table_bytes, npu_vm_state(c->fd, c->vm).table_bytes);
+	EXPECT_EQ(whole.mapped_bytes, npu_vm_state(c->fd, c->vm).mapped_bytes);
+}
+
+#define KV_CHUNK	65536ull
+#define KV_CHUNKS	64
+#define KV_WINDOW	8
+#define KV_FIRST	(1ull << 36)		/* the context */
+#define KV_SHARED	(KV_FIRST + (1ull << 30)) /* another context with the same beginning */
+
+/* One bind, or unbind, of a KV chunk after point @after of @sync; it is point @point of @binds. */
+static int kv_bind(struct npu_client *c, struct drm_npuedge_vm_bind_op *ops, uint32_t count, int sync, int after,
+		   int binds, int point)
+{
+	struct drm_npuedge_sync in = { sync, DRM_NPUEDGE_SYNC_TIMELINE, after };
+	struct drm_npuedge_sync out = { binds, DRM_NPUEDGE_SYNC_TIMELINE, point };
+	struct drm_npuedge_vm_bind bind = {
+		.vm_id = c->vm, .flags = DRM_NPUEDGE_VM_BIND_ASYNC, .ops = { sizeof(*ops), count, (uintptr_t)ops },
+		.in_syncs = { sizeof(in), after > 0, (uintptr_t)&in },
+		.out_syncs = { sizeof(out), 1, (uintptr_t)&out },
+	};
+
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind);
+}
+
+/* Job @step sums up nothing: it copies the first word of its chunk, by its second place if that is bound too. */
+static int kv_job(struct npu_client *c, int step, int binds, int jobs)
+{
+	struct drm_npuedge_stream stream = { .va = NPU_STREAM + step * 192, .size = 192 };
+	struct drm_npuedge_sync in = { binds, DRM_NPUEDGE_SYNC_TIMELINE, step + 1 };
+	struct drm_npuedge_sync out = { jobs, DRM_NPUEDGE_SYNC_TIMELINE, step + 1 };
+	struct drm_npuedge_job job = {
+		.streams = { sizeof(stream), 1, (uintptr_t)&stream }, .params_va = NPU_PARAMS,
+		.in_syncs = { sizeof(in), 1, (uintptr_t)&in }, .out_syncs = { sizeof(out), 1, (uintptr_t)&out },
+	};
+	struct drm_npuedge_submit submit = {
+		.queue_id = c->queue, .jobs = { sizeof(job), 1, (uintptr_t)&job },
+	};
+	union ne1_cmd *s = c->stream + step * 3;
+
+	npu_copy_stream(s, step, 4);
+	s[0].dma.base = step % 4 ? 1 : 2;
+	s[0].dma.offset = step * KV_CHUNK;
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+}
+
+/* A context that grows chunk by chunk in a range of its own, shares its beginning, and forgets its past. */
+TEST_F(vm_bind, kv_paging)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, KV_CHUNKS * KV_CHUNK, 0, c->vm);
+	int binds = npu_syncobj_create(c->fd), jobs = npu_syncobj_create(c->fd);
+	uint8_t *map = npu_bo_map(c->fd, bo, KV_CHUNKS * KV_CHUNK);
+	struct drm_npuedge_vm_get_state state;
+
+	ASSERT_NE(MAP_FAILED, map);
+	c->params->base[1] = KV_FIRST;
+	c->params->base[2] = KV_SHARED;
+	for (int i = 0; i < KV_CHUNKS; i++)
+		*(uint32_t *)(map + i * KV_CHUNK) = 7000 + i;
+
+	for (int i = 0; i < KV_CHUNKS; i++) {
+		struct drm_npuedge_vm_bind_op ops[4];
+		int n = 0, old = i - KV_WINDOW;
+
+		memset(ops, 0, sizeof(ops));
+		for (int second = 0; second < (i % 4 ? 1 : 2); second++)
+			ops[n++] = (struct drm_npuedge_vm_bind_op){
+				.handle = bo, .va = (second ? KV_SHARED : KV_FIRST) + i * KV_CHUNK,
+				.size = KV_CHUNK, .bo_offset = i * KV_CHUNK,
+			};
+		for (int second = 0; old >= 0 && second < 2; second++)
+			ops[n++] = (struct drm_npuedge_vm_bind_op){
+				.op = DRM_NPUEDGE_BIND_UNMAP, .size = KV_CHUNK,
+				.va = (second ? KV_SHARED : KV_FIRST) + old * KV_CHUNK,
+			};
+		/* the job that used what is unbound has ended; others run */
+		ASSERT_EQ(0, kv_bind(c, ops, n, jobs, old + 1, binds, i + 1));
+		ASSERT_EQ(0, kv_job(c, i, binds, jobs));
+	}
+	ASSERT_EQ(0, npu_wait_point(c->fd, jobs, KV_CHUNKS, 3 * NPU_WAIT_NS));
+	for (int i = 0; i < KV_CHUNKS; i++)
+		EXPECT_EQ(7000 + i, c->data[i]);
+
+	state = npu_vm_state(c->fd, c->vm);
+	EXPECT_EQ(DRM_NPUEDGE_VM_USABLE, state.state);
+	EXPECT_EQ(1 + KV_WINDOW + KV_WINDOW / 4, state.mappings);
+	EXPECT_EQ(-EIO, copy_word(c, KV_FIRST, NPU_DATA + 4));
+	munmap(map, KV_CHUNKS * KV_CHUNK);
 }
 
 TEST_HARNESS_MAIN

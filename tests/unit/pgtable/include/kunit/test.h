@@ -6,8 +6,11 @@
 #define SHIM_KUNIT_TEST_H
 
 #include <setjmp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+extern uintptr_t shim_user_start, shim_user_size;
 
 struct kunit {
 	const char *name;
@@ -41,6 +44,18 @@ static inline void *kunit_kzalloc(struct kunit *test, size_t size, int gfp)
 	return p;
 }
 
+/* User memory, see linux/uaccess.h; one at a time. */
+static inline unsigned long kunit_vm_mmap(struct kunit *test, void *file, unsigned long addr, unsigned long size,
+					  unsigned long prot, unsigned long flags, unsigned long offset)
+{
+	void *p = kunit_kzalloc(test, size, 0);
+
+	(void)file, (void)addr, (void)prot, (void)flags, (void)offset;
+	shim_user_start = (uintptr_t)p;
+	shim_user_size = p ? size : 0;
+	return (unsigned long)p;
+}
+
 static inline void shim_check(struct kunit *test, int ok, int fatal, const char *text, long long a, long long b,
 			      const char *file, int line)
 {
@@ -64,6 +79,7 @@ static inline void shim_check(struct kunit *test, int ok, int fatal, const char 
 #define KUNIT_EXPECT_TRUE(test, a)	SHIM_CHECK(test, 0, !!(a), ==, 1)
 #define KUNIT_EXPECT_FALSE(test, a)	SHIM_CHECK(test, 0, !!(a), ==, 0)
 #define KUNIT_ASSERT_EQ(test, a, b)	SHIM_CHECK(test, 1, a, ==, b)
+#define KUNIT_ASSERT_FALSE(test, a)	SHIM_CHECK(test, 1, !!(a), ==, 0)
 #define KUNIT_ASSERT_NOT_NULL(test, a)	SHIM_CHECK(test, 1, (a) != NULL, ==, 1)
 
 static inline int shim_run_case(const struct kunit_suite *suite, const struct kunit_case *c, int number)
@@ -76,7 +92,7 @@ static inline int shim_run_case(const struct kunit_suite *suite, const struct ku
 	}
 	if (!setjmp(test.abort))
 		c->run(&test);
-	if (!setjmp(test.abort))
+	if (suite->exit && !setjmp(test.abort))
 		suite->exit(&test);
 	while (test.mem_count)
 		free(test.mem[--test.mem_count]);
@@ -98,6 +114,7 @@ static inline int shim_run_suite(const struct kunit_suite *suite)
 
 #define kunit_test_suite(suite)			\
 	void (*shim_after_write)(void);		\
+	uintptr_t shim_user_start, shim_user_size; \
 	int main(void)				\
 	{					\
 		return shim_run_suite(&(suite)); \

@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tested sources use of it is in the language. */
