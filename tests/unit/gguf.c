@@ -385,6 +385,7 @@ static void refuses_impossible_numbers(void **state)
 		{ "dimensions huge", &at.n_dims, 4, UINT32_MAX, NPU_ERR_LIMIT, "'w'" },
 		{ "ne[0] 0", &at.ne0, 8, 0, NPU_ERR_FORMAT, "'w'" },
 		{ "ne[0] not whole blocks", &at.ne0, 8, 33, NPU_ERR_FORMAT, "'w'" },
+		{ "rows are half blocks", &at.ne0, 8, 16, NPU_ERR_FORMAT, "'w'" },
 		{ "ne[0] times ne[1] wraps", &at.ne0, 8, 1ull << 63, NPU_ERR_FORMAT, "'w'" },
 		{ "bytes wrap", &at.ne0, 8, 1ull << 62, NPU_ERR_FORMAT, "'w'" },
 		{ "bytes beyond the file", &at.ne0, 8, 1ull << 40, NPU_ERR_FORMAT, "'w'" },

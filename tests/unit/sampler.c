@@ -219,6 +219,65 @@ static void penalty_moves_recent_tokens(void **state)
 	npu_sampler_del(s);
 }
 
+/* Which ids a thousand draws meet, as bits. */
+static uint32_t met(const struct npu_sampler_options *o)
+{
+	npu_sampler *s = made(o);
+	uint32_t bits = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		uint32_t id = sample(s);
+
+		bits |= 1u << (id < 31 ? id : 31);
+	}
+	npu_sampler_del(s);
+	return bits;
+}
+
+/* Exactly at a limit, and equal logits: the lower id goes first. */
+static void limits_and_ties(void **state)
+{
+	struct npu_sampler_options o = options(1, 3);
+
+	for (uint32_t i = 0; i < N; i++)
+		logits[i] = i < 4 ? 0 : -60;
+	o.top_k = 3;
+	assert_int_equal(met(&o), 7);
+	o = options(1, 3);
+	o.min_p = 1;
+	assert_int_equal(met(&o), 15);
+	logits[2] = logits[3] = -60;
+	o = options(1, 3);
+	o.top_k = 2;
+	o.top_p = 0.5f;
+	assert_int_equal(met(&o), 1);
+	setup(state);
+}
+
+/* Negative logits move away from zero, positive ones towards it. */
+static void penalty_always_lowers(void **state)
+{
+	static const struct { float last, other; uint32_t want; } cases[] = {
+		{ 4, 3, 1 }, { 4, 1, 0 }, { -1, -1.5f, 1 }, { -1, -3, 0 }, { 0, -1, 0 },
+	};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct npu_sampler_options o = options(0, 1);
+		npu_sampler *s;
+
+		for (uint32_t i = 0; i < N; i++)
+			logits[i] = -100;
+		logits[0] = cases[c].last;
+		logits[1] = cases[c].other;
+		o.repeat_penalty = 2;
+		s = made(&o);
+		assert_ok(npu_sampler_accept(s, 0));
+		assert_int_equal(sample(s), cases[c].want);
+		npu_sampler_del(s);
+	}
+	setup(state);
+}
+
 static void refuses_logits_that_are_no_numbers(void **state)
 {
 	struct npu_sampler_options o = options(1, 1);
@@ -277,6 +336,8 @@ int main(void)
 		cmocka_unit_test(draws_the_softmax_distribution),
 		cmocka_unit_test(top_k_top_p_and_min_p_cut),
 		cmocka_unit_test(penalty_moves_recent_tokens),
+		cmocka_unit_test(limits_and_ties),
+		cmocka_unit_test(penalty_always_lowers),
 		cmocka_unit_test(refuses_logits_that_are_no_numbers),
 		cmocka_unit_test(refuses_options_out_of_range),
 	};

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "llm/utf8.h"
 #include "npu/llm.h"
 #include "tokenizer_build.h"
 
@@ -338,6 +339,117 @@ static void pre_tokenizers_differ_in_digits_and_whole_words(void **state)
 	npu_tokenizer_del(t);
 }
 
+/* Unicode's table 3-7, at its edges: length, 0 (unfinished) or minus the bytes to give up. */
+static void knows_wellformed_utf8(void **state)
+{
+	static const struct { const char *bytes; size_t len; int want; uint32_t cp; } cases[] = {
+		{ "\0", 1, 1, 0 }, { "\x7f", 1, 1, 0x7f }, { "\x80", 1, -1 }, { "\xbf", 1, -1 },
+		{ "\xc1\xbf", 2, -1 }, { "\xc2\x80", 2, 2, 0x80 }, { "\xdf\xbf", 2, 2, 0x7ff },
+		{ "\xc2\xc0", 2, -1 }, { "\xdf", 1, 0 }, { "\xe0\x9f\xbf", 3, -1 },
+		{ "\xe0\xa0\x80", 3, 3, 0x800 }, { "\xed\x9f\xbf", 3, 3, 0xd7ff },
+		{ "\xed\xa0\x80", 3, -1 }, { "\xed\xbf\xbf", 3, -1 },
+		{ "\xee\x80\x80", 3, 3, 0xe000 }, { "\xef\xbf\xbf", 3, 3, 0xffff },
+		{ "\xe2\x82", 2, 0 }, { "\xe2\x82\x41", 3, -2 }, { "\xf0\x8f\xbf\xbf", 4, -1 },
+		{ "\xf0\x90\x80\x80", 4, 4, 0x10000 }, { "\xf4\x8f\xbf\xbf", 4, 4, 0x10ffff },
+		{ "\xf4\x90\x80\x80", 4, -1 }, { "\xf1\x80\x80", 3, 0 }, { "\xf1\x80\x80\x41", 4, -3 },
+		{ "\xf5\x80\x80\x80", 4, -1 }, { "\xff", 1, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		uint32_t cp = 0;
+		int got = utf8_next(cases[i].bytes, cases[i].len, &cp);
+
+		if (got != cases[i].want || (got > 0 && cp != cases[i].cp))
+			fail_msg("case %zu: %d, U+%04X", i, got, cp);
+	}
+}
+
+/* Rank 0 of "b c" decides, whatever comes later. */
+static void the_first_of_equal_merges_counts(void **state)
+{
+	static const char *const twice[] = { "b c", "a b", "a bc", "b c" };
+	struct vocab_build v = small;
+	npu_tokenizer *t;
+
+	(void)state;
+	v.merges = twice;
+	v.n_merges = COUNT(twice);
+	t = made(&v);
+	EXPECT(t, 0, "abc", 258);
+	npu_tokenizer_del(t);
+}
+
+/* A token of type unknown is a name like that of a control token. */
+static void unknown_tokens_are_special(void **state)
+{
+	static const int32_t types[] = { 3, 3, 4, 2 };
+	struct vocab_build v = small;
+	npu_tokenizer *t;
+
+	(void)state;
+	v.special_types = types;
+	t = made(&v);
+	EXPECT(t, NPU_TOKENIZE_SPECIAL, "a<end>a", 'a', 264, 'a');
+	EXPECT(t, 0, "<end>", '<', 'e', 'n', 'd', '>');
+	npu_tokenizer_del(t);
+}
+
+static size_t put_utf8(char *s, uint32_t cp)
+{
+	if (cp < 0x80) {
+		s[0] = (char)cp;
+		return 1;
+	}
+	if (cp < 0x800) {
+		s[0] = (char)(0xc0 | cp >> 6);
+		s[1] = (char)(0x80 | (cp & 63));
+		return 2;
+	}
+	s[0] = (char)(0xe0 | cp >> 12);
+	s[1] = (char)(0x80 | (cp >> 6 & 63));
+	s[2] = (char)(0x80 | (cp & 63));
+	return 3;
+}
+
+/* "!" may merge with the first byte of what follows it, unless that is a word of its own. */
+static void white_space_is_unicodes(void **state)
+{
+	static const char *const pairs[] = { "!\xc3\x82", "!\xc3\xa1", "!\xc3\xa2", "!\xc3\xa3" };
+	static const char *const joins[] = { "! \xc3\x82", "! \xc3\xa1", "! \xc3\xa2", "! \xc3\xa3" };
+	static const uint32_t space[] = {
+		0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007,
+		0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
+	};
+	static const uint32_t other[] = {
+		0x84, 0x86, 0xa1, 0x180e, 0x200b, 0x200c, 0x200d, 0x2027, 0x202a, 0x202e, 0x2030,
+		0x205e, 0x2060, 0x3001,
+	};
+	static const char *const pres[] = { "smollm", "gpt-2", "llama-bpe", "qwen2" };
+
+	(void)state;
+	for (size_t p = 0; p < COUNT(pres); p++) {
+		const struct vocab_build v = { .bos = -1, .eos = -1, .unknown = -1, .pre = pres[p],
+					       .words = pairs, .n_words = 4,
+					       .merges = joins, .n_merges = 4 };
+		npu_tokenizer *t = made(&v);
+
+		for (size_t i = 0; i < COUNT(space) + COUNT(other); i++) {
+			bool is_space = i < COUNT(space);
+			uint32_t cp = is_space ? space[i] : other[i - COUNT(space)], *ids;
+			char text[8] = "!";
+			size_t len = 1 + put_utf8(text + 1, cp), n;
+
+			assert_ok(npu_tokenizer_encode(t, text, len, 0, &ids, &n));
+			if (n != len - !is_space)
+				fail_msg("%s: U+%04X is%s white space", pres[p], cp,
+					 is_space ? " not" : "");
+			free(ids);
+		}
+		npu_tokenizer_del(t);
+	}
+}
+
 /* Like HF's tokenizers and llama.cpp; above all, a text's byte never becomes a control token. */
 static void missing_bytes(void **state)
 {
@@ -527,6 +639,10 @@ int main(void)
 		cmocka_unit_test(long_words_take_little_time),
 		cmocka_unit_test(adds_bos),
 		cmocka_unit_test(pre_tokenizers_differ_in_digits_and_whole_words),
+		cmocka_unit_test(knows_wellformed_utf8),
+		cmocka_unit_test(the_first_of_equal_merges_counts),
+		cmocka_unit_test(unknown_tokens_are_special),
+		cmocka_unit_test(white_space_is_unicodes),
 		cmocka_unit_test(missing_bytes),
 		cmocka_unit_test(nulls),
 		cmocka_unit_test(refuses_bad_vocabularies),
