@@ -8,7 +8,7 @@
 #include "exit.h"
 #include "run.h"
 
-#define PREFILL_STEP	256u	/* tokens between two looks at Ctrl-C */
+#define PREFILL_STEP	64u	/* tokens between two looks at Ctrl-C; a session's usual chunk */
 #define FEW		64u	/* logits to be shown that are sorted in as they are met */
 
 struct generator {
@@ -245,6 +245,7 @@ static int generate(struct generator *g)
 	if (status)
 		return status;
 	take_moment(r, &r->prefilled);
+	r->n_prompt = npu_session_pos(r->session);	/* all, unless interrupted */
 	if (interrupted)
 		r->ending = "interrupted";
 	else if (!limit)
