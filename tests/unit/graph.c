@@ -252,6 +252,9 @@ static void test_llama_refusals(void **state)
 	refused(try_model(WITH_KEY("llama.expert_count", 8), 10), NPU_ERR_UNSUPPORTED,
 		"expert_count");
 	refused(try_model(WITH_KEY("llama.rope.dimension_count", 8), 10), NPU_ERR_UNSUPPORTED, "8");
+	refused(try_model(WITH_KEY("llama.attention.value_length", 8), 10), NPU_ERR_UNSUPPORTED,
+		"value length 8");
+	ok(try_model(WITH_KEY("llama.attention.value_length", tiny_default.head_dim), 10));
 	ok(try_model(WITH_KEY("llama.expert_count", 0), 10));
 #undef WITH_KEY
 	s = tiny_default;

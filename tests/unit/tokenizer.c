@@ -351,7 +351,8 @@ static void knows_wellformed_utf8(void **state)
 		{ "\xee\x80\x80", 3, 3, 0xe000 }, { "\xef\xbf\xbf", 3, 3, 0xffff },
 		{ "\xe2\x82", 2, 0 }, { "\xe2\x82\x41", 3, -2 }, { "\xf0\x8f\xbf\xbf", 4, -1 },
 		{ "\xf0\x90\x80\x80", 4, 4, 0x10000 }, { "\xf4\x8f\xbf\xbf", 4, 4, 0x10ffff },
-		{ "\xf4\x90\x80\x80", 4, -1 }, { "\xf1\x80\x80", 3, 0 }, { "\xf1\x80\x80\x41", 4, -3 },
+		{ "\xf4\x90\x80\x80", 4, -1 }, { "\xf1\x80\x80", 3, 0 },
+		{ "\xf1\x80\x80\x41", 4, -3 },
 		{ "\xf5\x80\x80\x80", 4, -1 }, { "\xff", 1, -1 },
 	};
 
@@ -416,7 +417,8 @@ static size_t put_utf8(char *s, uint32_t cp)
 static void white_space_is_unicodes(void **state)
 {
 	static const char *const pairs[] = { "!\xc3\x82", "!\xc3\xa1", "!\xc3\xa2", "!\xc3\xa3" };
-	static const char *const joins[] = { "! \xc3\x82", "! \xc3\xa1", "! \xc3\xa2", "! \xc3\xa3" };
+	static const char *const joins[] = { "! \xc3\x82", "! \xc3\xa1", "! \xc3\xa2",
+					     "! \xc3\xa3" };
 	static const uint32_t space[] = {
 		0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007,
 		0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
