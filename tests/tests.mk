@@ -19,7 +19,8 @@ check-model: $(model-tests) ## the model's numbers against independent ones, CPU
 	$(Q)NPU_DEVICE=sim $(run) --suite model-sim $(model-tests)
 
 # TSan where there are threads; ASan and UBSan everywhere.
-tsan-names := core_test device session cpu_exec test_device.py test_protocol.py test_mc.py
+tsan-names := core_test device session cpu_exec test_device.py test_protocol.py test_mc.py test_faults.py \
+	      test_control.py
 pick = $(foreach t,$(1),$(if $(filter $(tsan-names),$(notdir $(t))),$(t)))
 ifeq ($(SAN),thread)
 san-tests := $(call pick,$(unit-tests))

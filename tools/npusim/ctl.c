@@ -58,6 +58,16 @@ static json_t *error_answer(json_t *error)
 	return json_pack("{s:b, s:o}", "ok", 0, "error", error ? error : json_null());
 }
 
+static json_t *number_error(const char *field, uint64_t value, const char *limit,
+			    const char *message)
+{
+	json_t *number = json_integer((json_int_t)value);
+	json_t *error = sim_ctl_error(field, number, limit, message);
+
+	json_decref(number);
+	return error_answer(error);
+}
+
 static json_t *ok_with(const char *name, json_t *value)
 {
 	return json_pack("{s:b, s:o}", "ok", 1, name, value ? value : json_null());
@@ -77,8 +87,7 @@ static json_t *wait_fired(struct sim_ctl *ctl, const struct sim_ctl_request *req
 			break;
 		waited += LOOK_MS;
 	}
-	return error_answer(sim_ctl_error("fired", json_integer((json_int_t)status.fired),
-					  "timeout_ms", "did not fire so often in time"));
+	return number_error("fired", status.fired, "timeout_ms", "did not fire so often in time");
 }
 
 static json_t *perform(struct sim_ctl *ctl, const struct sim_ctl_request *req);
@@ -123,8 +132,7 @@ static json_t *perform(struct sim_ctl *ctl, const struct sim_ctl_request *req)
 	struct sim_device *device;
 
 	if (req->device >= ctl->n_devices)
-		return error_answer(sim_ctl_error("device", json_integer(req->device),
-						  "number of sockets", "no such device"));
+		return number_error("device", req->device, "number of sockets", "no such device");
 	device = ctl->devices[req->device];
 	switch (req->op) {
 	case SIM_CTL_LIST:
