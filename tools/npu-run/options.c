@@ -240,7 +240,7 @@ static bool device_known(const char *device)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (n == strlen(kinds[i]) && !strncmp(device, kinds[i], n))
-			return !device[n] || strcmp(kinds[i], "cpu");
+			return !device[n] || strcmp(kinds[i], "cpu") != 0;
 	return false;
 }
 
