@@ -12,7 +12,7 @@ import time
 import tap
 from faultctl import FAULTS, Control, SocketPath, WindowPath
 from fwjob import COPY, JobHost, Queue
-from ne1 import C
+from ne1 import C, ROOT
 from probe import END, dma, mm
 from vfio import Client, Closed, serving, wait_until
 
@@ -696,11 +696,15 @@ def _(r):
 
 
 def test_every_fault():
-    """every fault of the table has a test, and the header the same names in the same order"""
+    """every fault of the table has a test and is in the manual, the header has the same names and numbers"""
     with rig() as r:
         listed = {f["fault"]: f["number"] for f in r.control.request("list")["faults"]}
     assert listed == FAULTS, set(listed.items()) ^ set(FAULTS.items())
     assert sorted(listed) == sorted(CASES), set(listed) ^ set(CASES)
+    with open(os.path.join(ROOT, "tools", "npusim", "npusim.1"), encoding="ascii") as file:
+        manual = file.read().replace("\\-", "-")
+    missing = [fault for fault in listed if f"\n.B {fault}\n" not in manual]
+    assert not missing, f"not in npusim(1): {missing}"
 
 
 if __name__ == "__main__":

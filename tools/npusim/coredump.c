@@ -224,8 +224,7 @@ static int parse_section(struct reader *r, struct sim_dump *dump)
 
 	if (dump->n_sections == SIM_DUMP_SECTIONS)
 		return wrong(r, "more than %u sections", SIM_DUMP_SECTIONS);
-	next_line(r, &line, &len);
-	if (parse_title(r, line, len, s, &bytes))
+	if (!next_line(r, &line, &len) || parse_title(r, line, len, s, &bytes))
 		return -1;
 	/* A byte takes at least one character: what cannot be there is not allocated either. */
 	if (bytes > (uint64_t)(r->end - r->at))

@@ -202,10 +202,12 @@ static bool decide(struct sim_fi *fi, struct slot *s, const uint64_t *key, struc
 		shot->random[i] = sim_fi_random(&s->rng);
 	if (!sim_fi_kinds[spec->fault].duration && spec->duration_us && !s->expires_ns)
 		s->expires_ns = now + spec->duration_us * 1000;
-	if (s->left && !--s->left) {
+	if (s->left == 1) {
 		s->armed = false;
 		update_fast(fi);
 	}
+	if (s->left)
+		s->left--;
 	return true;
 }
 

@@ -37,4 +37,4 @@ $(O)/npusim: $(O)/tools/npusim/main.o $(O)/libnpusim-dev.a $(O)/libnpusim.a
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(npusim-dev-libs) $(LDLIBS)
 
-tool-programs += $(O)/npusim
+tool-programs += $(O)/npusim tools/npusim/npusim-ctl

@@ -125,6 +125,8 @@ static int load_section(struct sim_replay_memory *m, const struct sim_dump_secti
 		unsigned int i = find(m, va + done);
 		uint64_t offset = va + done - m->range[i].va;
 
+		if (i == m->n || !m->host[i])	/* cover() has seen to it */
+			return -1;
 		if (n > m->range[i].size - offset)
 			n = m->range[i].size - offset;
 		memcpy(m->host[i] + offset, s->data + done, n);
@@ -302,7 +304,7 @@ static int replay_dump(const char *path, const struct sim_dump *dump, struct sim
 	struct sim_result result = { 0 };
 	struct sim_chip chip;
 	struct plan plan;
-	char err[256];
+	char err[256] = "";
 
 	if (!dump->has_job)
 		return bad(path, "no job in this dump: nothing to run");
@@ -343,7 +345,7 @@ static char *read_file(const char *path, size_t *len)
 		}
 		n = fread(text + *len, 1, room - *len, file);
 		*len += n;
-	} while (n && *len <= SIM_DUMP_TEXT_MAX);
+	} while (n && !feof(file) && !ferror(file) && *len <= SIM_DUMP_TEXT_MAX);
 	if (ferror(file)) {
 		free(text);
 		text = NULL;
