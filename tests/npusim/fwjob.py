@@ -66,6 +66,10 @@ class Queue:
     def ring_doorbell(self):
         self.host.client.set_reg(doorbell(self.index), 1)
 
+    def wait_started(self):
+        """Firmware has taken the last job."""
+        wait_until(lambda: self.state()[1] == self.seqno)
+
     def wait(self, seqno=None, seconds=20):
         seqno = self.seqno if seqno is None else seqno
         wait_until(lambda: self.done() >= seqno, seconds)

@@ -127,15 +127,16 @@ def _(r):
 @case("fw-slow")
 def _(r):
     r.boot()
-    start = time.monotonic()
-    r.host.call(C.NE1_CMD_PING)
-    fast = time.monotonic() - start
+
+    def ping_seconds():
+        start = time.monotonic()
+        r.host.call(C.NE1_CMD_PING)
+        return time.monotonic() - start
+
+    fast = min(ping_seconds() for _ in range(20))	# of several: other processes run as well
     r.arm("fw-slow", factor=3000)
-    start = time.monotonic()
-    r.host.call(C.NE1_CMD_PING)
-    r.host.call(C.NE1_CMD_PING)
-    slow = time.monotonic() - start
-    assert slow > 3 * fast and slow > 0.01, (fast, slow)
+    slow = min(ping_seconds() for _ in range(5))
+    assert slow > 3 * fast and slow > 0.005, (fast, slow)
     wait_until(lambda: r.beats(0.2) > 0)
 
 
@@ -610,7 +611,7 @@ def _(r):
     queue = r.queue()
     r.arm("engine-stuck", engine=1, obeys_stop=1)
     queue.submit(COPY)
-    time.sleep(0.1)
+    queue.wait_started()
     assert queue.done() == 0 and r.beats(0.3) > 0
     assert r.host.call(C.NE1_CMD_QUEUE_RESET, 0) == C.NE1_MSG_OK
     r.arm("engine-stuck", engine=0, duration_us=200000)
@@ -618,6 +619,7 @@ def _(r):
     assert queue.run(COPY)["fault"] == 0 and time.monotonic() - start > 0.15
     r.arm("engine-stuck")
     queue.submit(COPY)
+    queue.wait_started()
     not_reset(r)
 
 
@@ -628,7 +630,7 @@ def _(r):
     r.arm("stop-ignored", count=0)
     r.arm("engine-stuck", obeys_stop=1)
     queue.submit(LONG)
-    time.sleep(0.1)
+    queue.wait_started()
     not_reset(r)
 
 
