@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from . import children, initrd, paths, qemu
+from . import children, initrd, kernels, paths, qemu
 
 PROBE_SECONDS = 20
 HOST_ARCH = {"x86_64": "x86_64", "aarch64": "arm64"}
@@ -63,7 +63,7 @@ def choose(kernel, say):
         return wish
     if wish != "auto":
         raise paths.BenchError(f"NPUEDGE_ACCEL={wish}: want auto, tcg or kvm")
-    if HOST_ARCH.get(platform.machine()) != kernel.arch or not kernel.modules:
+    if HOST_ARCH.get(platform.machine()) != kernel.arch or kernel.release == kernels.CUSTOM:
         return "tcg"
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"

@@ -20,6 +20,7 @@ from . import accel, children, initrd, kernels, models, paths, qemu, splat, term
 EXIT_SPLAT, EXIT_DIED, EXIT_BENCH, EXIT_TIMEOUT = 121, 122, 123, 124
 
 RUNDIR = "/tmp/npuedge-vm-"
+DEFAULT_SECONDS = 600
 MODEL_START_SECONDS = 20
 MODEL_STOP_SECONDS = 10
 
@@ -96,7 +97,8 @@ class Guest:
         self.qemu = None
         self.sockets = {}
         self.started = time.monotonic()
-        self.deadline = self.started + args.timeout
+        self.limit = args.timeout or DEFAULT_SECONDS * self.kernel.slowness
+        self.deadline = self.started + self.limit
 
     def say(self, text):
         if self.args.verbose:
@@ -117,6 +119,7 @@ class Guest:
         cwd = os.getcwd()
         env = dict(item.split("=", 1) for item in self.args.env)
         env["NPUEDGE_CACHE"] = str(paths.cache_dir())
+        env.setdefault("NPU_SLOWNESS", str(self.kernel.slowness))
         lines = [f"export {k}={shlex.quote(v)}" for k, v in env.items()]
         lines.append(f"cd {shlex.quote(cwd)} 2>/dev/null || cd {shlex.quote(str(paths.CHECKOUT))}")
         if self.args.shell:
@@ -150,7 +153,7 @@ class Guest:
         ]
         if self.args.iommu:
             args += ["intel_iommu=on", "iommu=nopt"]
-        return " ".join(args + self.args.append)
+        return " ".join(args + list(self.kernel.append) + self.args.append)
 
     def qemu_argv(self):
         a = self.args
@@ -211,7 +214,7 @@ class Guest:
 
     def check_alive(self):
         if time.monotonic() > self.deadline:
-            raise Verdict(EXIT_TIMEOUT, f"time limit of {self.args.timeout:g} s reached")
+            raise Verdict(EXIT_TIMEOUT, f"time limit of {self.limit:g} s reached")
         if self.qemu.poll() is not None and self.control.dmesg is None:
             raise Verdict(
                 EXIT_DIED,

@@ -9,6 +9,7 @@ from . import paths
 
 # Debian's flavour is the end of the release: 7.3.4+deb13-amd64
 FLAVOUR = {"x86_64": "amd64", "arm64": "arm64"}
+CUSTOM = "0.0-custom"
 
 
 def versions():
@@ -18,22 +19,40 @@ def versions():
 
 
 class Kernel:
-    """An unmodified Debian kernel, or a file that somebody built (then nothing is modular)."""
+    """An unmodified Debian kernel, or one that somebody built (then nothing is modular)."""
 
-    def __init__(self, arch, release, image, modules=None):
+    # how many times longer than on Debian's kernels things may take
+    slowness = 1
+    append = ()
+
+    def __init__(self, arch, release, image, modules=None, kdir=None):
         self.arch = arch
         self.release = release
         self.image = Path(image)
         self.modules = modules
+        # the build directory as seen inside the build tree
+        self.kdir = kdir or f"/lib/modules/{release}/build"
 
     @property
     def series(self):
         return re.match(r"\d+\.\d+", self.release).group(0)
 
-    @property
-    def kdir(self):
-        """Path of the build directory as seen inside the build tree."""
-        return f"/lib/modules/{self.release}/build"
+class DebugKernel(Kernel):
+    """What `tools/vm/setup debug` made.  Its watchdogs must not bark at an emulated machine that
+    shares its processors with others."""
+
+    slowness = 5
+    append = (
+        "watchdog_thresh=60",
+        "workqueue.watchdog_thresh=120",
+    )
+
+    def __init__(self, arch):
+        made = paths.cache_dir() / "debug"
+        if arch != "x86_64" or not (made / "release").is_file():
+            raise paths.BenchError(f"no {arch} debug kernel: run tools/vm/setup debug (x86_64 only)")
+        release = (made / "release").read_text().strip()
+        super().__init__(arch, release, made / "vmlinuz", kdir=str(made / "build"))
 
 
 def installed(arch):
@@ -50,13 +69,15 @@ def installed(arch):
 
 
 def find(arch, name):
-    """`name` is a series (the newest release of it is taken), "new" or "lts" (see versions), a
-    release, or the path of an image."""
+    """`name` is a series (the newest release of it is taken), "new" or "lts" (see versions),
+    "debug", a release, or the path of an image."""
+    if name == "debug":
+        return DebugKernel(arch)
     name = versions().get("kernel_" + name, name)
     if "/" in name:
         if not Path(name).is_file():
             raise paths.BenchError(f"kernel image {name} does not exist")
-        return Kernel(arch, "0.0-custom", Path(name).resolve())
+        return Kernel(arch, CUSTOM, Path(name).resolve())
     kernels = installed(arch)
     for kernel in reversed(kernels):
         if name in (kernel.series, kernel.release):
@@ -68,6 +89,7 @@ def find(arch, name):
 
 
 def build_dir(kernel):
-    if not os.path.lexists(f"{paths.tree_dir()}/usr{kernel.kdir}"):
+    in_cache = kernel.kdir.startswith(f"{paths.cache_dir()}/")  # same path inside the tree
+    if not os.path.lexists(kernel.kdir if in_cache else f"{paths.tree_dir()}/usr{kernel.kdir}"):
         raise paths.BenchError(f"the tree has no headers of {kernel.release}: run tools/vm/setup")
     return kernel.kdir
