@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the requests of npusim's control socket: any line is a request or an error that names a member,
- * and what is accepted is within the limits that the table of faults sets.
+ * Fuzzes the requests of npusim's control socket: any line is a request or an error that names a
+ * member, and what is accepted is within the limits that the table of faults sets.
  */
 #include <stdlib.h>
 #include <string.h>

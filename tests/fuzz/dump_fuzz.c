@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the core dumps that npusim replays: any text is a dump or an error with a line number, and the
- * memory that is made from it holds what the dump's sections say.
+ * Fuzzes the core dumps that npusim replays: any text is a dump or an error with a line number, and
+ * the memory that is made from it holds what the dump's sections say.
  */
 #include <stdlib.h>
 #include <string.h>

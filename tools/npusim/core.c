@@ -300,11 +300,12 @@ static bool hazard(struct sim_core *core, unsigned int e, const struct entry *ne
 static void start_dram(struct sim_core *core, unsigned int e)
 {
 	const struct sim_chip_dram *d = &core->ctx.chip->dram;
+	const struct sim_core_hooks *hooks = core->ctx.hooks;
 	struct engine *eng = &core->eng[e];
 	uint64_t latency = 0;
 
-	if (core->ctx.hooks)
-		eng->plan.dram_ps = core->ctx.hooks->dram_ps(core->ctx.hooks->ctx, eng->plan.dram_ps);
+	if (hooks)
+		eng->plan.dram_ps = hooks->dram_ps(hooks->ctx, eng->plan.dram_ps);
 	/* Back to back, the requests of this command were sent during the last one. */
 	if (eng->last_end_ps != eng->start_ps)
 		latency = cycles_to_ps(core, eng->plan.cycles) +

@@ -103,7 +103,8 @@ static int take_key(struct reader *r, struct sim_dump *dump, const char *key, si
 	if (key_len == 6 && !memcmp(key, "reason", 6))
 		copy_text(dump->reason, sizeof(dump->reason), value, len);
 	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (strlen(numbers[i].name) != key_len || memcmp(numbers[i].name, key, key_len) != 0)
+		if (strlen(numbers[i].name) != key_len ||
+		    memcmp(numbers[i].name, key, key_len) != 0)
 			continue;
 		if (!number(value, len, numbers[i].to))
 			return wrong(r, "%s: '%.*s' is no number", numbers[i].name, (int)(len & 63),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clients are served in threads of their own that end with them; sim_ctl_free() wakes and joins what is
- * left.  A client that does not read its answers is dropped, one that sends a line too long as well.
+ * Clients are served in threads of their own that end with them; sim_ctl_free() wakes and joins
+ * what is left.  A client that does not read its answers is dropped, one that sends a line too long
+ * as well.
  */
 #include "ctl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control socket: clients ask for faults and counts while the devices run (ctl_parse.h).  One thread
- * accepts, each client has one of its own, so that a script that waits holds up nobody.
+ * The control socket: clients ask for faults and counts while the devices run (ctl_parse.h).  One
+ * thread accepts, each client has one of its own, so that a script that waits holds up nobody.
  */
 #ifndef NPUSIM_CTL_H
 #define NPUSIM_CTL_H

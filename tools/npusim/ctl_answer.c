@@ -66,8 +66,8 @@ json_t *sim_answer_list(void)
 		put(fault, "number", f);
 		put_text(fault, "help", kind->help);
 		put_text(fault, "event", kind->event ? kind->event : "as \"on\" says");
-		put_text(fault, "duration_us",
-			 kind->duration ? kind->duration : "disarmed so long after the first firing");
+		put_text(fault, "duration_us", kind->duration ? kind->duration :
+			 "disarmed so long after the first firing");
 		put(fault, "count", kind->unlimited ? 0 : 1);
 		json_object_set_new(fault, "args", describe_args(kind));
 		json_array_append_new(list, fault);

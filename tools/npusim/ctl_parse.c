@@ -47,7 +47,8 @@ static int out_of_range(struct parse *p, const char *field, json_t *value, uint6
 {
 	char limit[64];
 
-	snprintf(limit, sizeof(limit), "0 to %llu%s", (unsigned long long)max, any ? " or any" : "");
+	snprintf(limit, sizeof(limit), "0 to %llu%s", (unsigned long long)max,
+		 any ? " or any" : "");
 	return wrong(p, field, value, limit, "no number in the range");
 }
 

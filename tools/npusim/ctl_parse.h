@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of the control socket: one JSON object a line (npusim(1) lists them).  Nothing here touches
- * a device; the text is not trusted.
+ * Requests of the control socket: one JSON object a line (npusim(1) lists them).  Nothing here
+ * touches a device; the text is not trusted.
  */
 #ifndef NPUSIM_CTL_PARSE_H
 #define NPUSIM_CTL_PARSE_H
@@ -51,7 +51,10 @@ struct sim_ctl_request {
 int sim_ctl_parse(const char *text, size_t len, struct sim_ctl_request *req, json_t **error);
 void sim_ctl_clear(struct sim_ctl_request *req);
 
-/* {"field": ..., "value": ..., "limit": ..., "message": ...}; @value is not taken over, may be NULL. */
+/*
+ * {"field": ..., "value": ..., "limit": ..., "message": ...}; @value is not taken over, may be
+ * NULL.
+ */
 json_t *sim_ctl_error(const char *field, json_t *value, const char *limit, const char *message);
 
 #endif

@@ -30,7 +30,7 @@
 #define NPUSIM_WIN_PROB			0x028	/* of a firing per event, in millionths */
 #define NPUSIM_WIN_SEED_LO		0x02c	/* 0: from the seed of all */
 #define NPUSIM_WIN_SEED_HI		0x030
-#define NPUSIM_WIN_ON			0x034	/* enum npusim_on, of faults without events of their own */
+#define NPUSIM_WIN_ON			0x034	/* enum npusim_on, if it has no events of its own */
 #define NPUSIM_WIN_KEY_LO		0x038	/* which of these events; all ones: any */
 #define NPUSIM_WIN_KEY_HI		0x03c
 #define NPUSIM_WIN_ARG_LO(n)		(0x040 + 8 * (n)) /* n = 0..3; all ones in both: any */
@@ -77,7 +77,7 @@
 
 /* What fires faults that have no events of their own.  Append only. */
 enum npusim_on {
-	NPUSIM_ON_NOW = 0,	/* when it is armed, and each time firmware becomes READY after that */
+	NPUSIM_ON_NOW = 0,	/* when it is armed, and whenever firmware becomes READY then */
 	NPUSIM_ON_READY = 1,
 	NPUSIM_ON_RESET = 2,
 	NPUSIM_ON_DOORBELL = 3,	/* key: queue */
@@ -90,7 +90,10 @@ enum npusim_on {
 	NPUSIM_ONS = 10,
 };
 
-/* `npusim-ctl list` has the arguments; names there are these in lower case with dashes.  Append only. */
+/*
+ * `npusim-ctl list` has the arguments; names there are these in lower case with dashes.  Append
+ * only.
+ */
 enum npusim_fault {
 	NPUSIM_FW_HANG = 0,
 	NPUSIM_FW_SLOW = 1,

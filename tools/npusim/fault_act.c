@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What faults without events of their own do when they fire, and the engine's thread: it does what goes
- * on by itself (storms, scribbling) and what comes later (interrupts, stray writes).
+ * What faults without events of their own do when they fire, and the engine's thread: it does what
+ * goes on by itself (storms, scribbling) and what comes later (interrupts, stray writes).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -133,7 +133,9 @@ static void stray_write(struct sim_fi *fi, const struct later *later)
 		at && len >= STRAY_BYTES ? "done" : "stopped: nothing is mapped there");
 }
 
-/* Does what is due, and takes the time of the rest into *@next.  With the lock, dropped meanwhile. */
+/*
+ * Does what is due, and takes the time of the rest into *@next.  With the lock, dropped meanwhile.
+ */
 static void run_later(struct sim_fi *fi, uint64_t now, uint64_t *next)
 {
 	for (unsigned int i = 0; i < LATER_MAX; i++) {
@@ -162,18 +164,19 @@ struct target {
 	unsigned int words;	/* 1 or 2 */
 };
 
-static struct target queue_target(const struct shared *sh, const struct queue_info *info, uint64_t q,
-				  uint64_t rng, unsigned int bit)
+static struct target queue_target(const struct shared *sh, const struct queue_info *info,
+				  uint64_t q, uint64_t rng, unsigned int bit)
 {
-	uint64_t line = sh->queue_table + q * sizeof(struct ne1_fw_queue);
+	uint64_t line = sh->queue_table + q * sizeof(struct ne1_fw_queue), slot;
 
-	if (bit == 2)
-		return (struct target){ line + offsetof(struct ne1_fw_queue, head) + 4 * (rng & 1), 1 };
+	if (bit == 2)			/* head or state */
+		return (struct target){
+			line + offsetof(struct ne1_fw_queue, head) + 4 * (rng & 1), 1
+		};
 	if (bit == 3 || !info->pgd || !info->entries)
 		return (struct target){ line + offsetof(struct ne1_fw_queue, done_seqno), 2 };
-	return (struct target){
-		info->results + rng % info->entries * sizeof(struct ne1_job_result) + 8 * (rng >> 32 & 7), 2
-	};
+	slot = info->results + rng % info->entries * sizeof(struct ne1_job_result);
+	return (struct target){ slot + 8 * (rng >> 32 & 7), 2 };
 }
 
 /* One place among those that @shot chose. */

@@ -54,8 +54,8 @@ static void update_fast(struct sim_fi *fi)
 			continue;
 		if (!sim_fi_kinds[f].event)
 			on |= 1u << s->spec.on;
-		if (f == NPUSIM_DMA_FAULT || f == NPUSIM_MMU_INVALID || f == NPUSIM_MMU_PERMISSION ||
-		    f == NPUSIM_MMU_STORM)
+		if (f == NPUSIM_DMA_FAULT || f == NPUSIM_MMU_INVALID ||
+		    f == NPUSIM_MMU_PERMISSION || f == NPUSIM_MMU_STORM)
 			mmu = 1;
 	}
 	if (on & 1u << NPUSIM_ON_NOW)
@@ -69,7 +69,8 @@ void sim_fi_arm(struct sim_fi *fi, const struct sim_fi_spec *spec)
 	struct slot *s = &fi->slot[spec->fault];
 
 	pthread_mutex_lock(&fi->lock);
-	*s = (struct slot){ .spec = *spec, .armed = true, .skip = spec->after, .left = spec->count };
+	*s = (struct slot){ .spec = *spec, .armed = true,
+			    .skip = spec->after, .left = spec->count };
 	s->rng = mix(spec->seed ? spec->seed : fi->seed ^ mix(spec->fault));
 	update_fast(fi);
 	pthread_mutex_unlock(&fi->lock);
@@ -79,6 +80,12 @@ void sim_fi_arm(struct sim_fi *fi, const struct sim_fi_spec *spec)
 		sim_fi_fire(fi, spec->fault, NPUSIM_ON_NOW, SIM_FI_ANY);
 }
 
+static void release_engines(struct sim_fi *fi)
+{
+	for (unsigned int c = 0; c < NE1_MAX_CORES; c++)
+		atomic_store(&fi->stuck[c].held, false);
+}
+
 void sim_fi_disarm(struct sim_fi *fi, enum npusim_fault fault)
 {
 	struct slot *s = &fi->slot[fault];
@@ -86,7 +93,7 @@ void sim_fi_disarm(struct sim_fi *fi, enum npusim_fault fault)
 	pthread_mutex_lock(&fi->lock);
 	s->armed = s->active = false;
 	if (fault == NPUSIM_ENGINE_STUCK)
-		memset(fi->stuck, 0, sizeof(fi->stuck));
+		release_engines(fi);
 	if (fault == NPUSIM_RESET_STUCK)
 		fi->reset_until_ns = 0;
 	if (fault == NPUSIM_BOOT_STUCK)
@@ -137,7 +144,8 @@ void sim_fi_status(struct sim_fi *fi, enum npusim_fault fault, struct sim_fi_sta
 	pthread_mutex_unlock(&fi->lock);
 }
 
-unsigned int sim_fi_log(struct sim_fi *fi, uint64_t since, struct sim_fi_firing *out, unsigned int max)
+unsigned int sim_fi_log(struct sim_fi *fi, uint64_t since, struct sim_fi_firing *out,
+			unsigned int max)
 {
 	unsigned int n = 0;
 
@@ -168,6 +176,16 @@ static bool selected(const struct sim_fi *fi, const struct slot *s, const uint64
 			return false;
 	}
 	return true;
+}
+
+/* Whether @s waits for this event of a trigger. */
+static bool triggered(const struct slot *s, enum npusim_on on, uint64_t key)
+{
+	if (!s->armed)
+		return false;
+	if (on == NPUSIM_ON_READY && s->spec.on == NPUSIM_ON_NOW)
+		return true;
+	return s->spec.on == on && (s->spec.key == SIM_FI_ANY || s->spec.key == key);
 }
 
 static void remember(struct sim_fi *fi, enum npusim_fault fault, const uint64_t *key, uint64_t ns)
@@ -279,9 +297,7 @@ void sim_fi_trigger_slow(struct sim_fi *fi, enum npusim_on on, uint64_t key)
 		if (sim_fi_kinds[f].event)
 			continue;
 		pthread_mutex_lock(&fi->lock);
-		concerned = s->armed &&
-			    ((s->spec.on == on && (s->spec.key == SIM_FI_ANY || s->spec.key == key)) ||
-			     (on == NPUSIM_ON_READY && s->spec.on == NPUSIM_ON_NOW));
+		concerned = triggered(s, on, key);
 		pthread_mutex_unlock(&fi->lock);
 		if (concerned)
 			sim_fi_fire(fi, f, on, key);
@@ -298,7 +314,7 @@ void sim_fi_reset_begin(struct sim_fi *fi)
 	fi->resetting = true;
 	fi->crash_wanted = false;
 	fi->boot_until_ns = 0;
-	memset(fi->stuck, 0, sizeof(fi->stuck));
+	release_engines(fi);
 	for (unsigned int f = 0; f < NPUSIM_FAULTS; f++)
 		if (sim_fi_kinds[f].firmware)
 			fi->slot[f].active = false;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults on demand.  A fault is a row of the table in fault_table.c; it is armed with a specification
- * and then fires on some of the events that concern it.  Blocks of the model ask at each such event
- * (sim_fi_hit) or whether a condition holds (sim_fi_state), and do themselves what the fault means.
+ * Faults on demand.  A fault is a row of the table in fault_table.c; it is armed with a
+ * specification and then fires on some of the events that concern it.  Blocks of the model ask at
+ * each such event (sim_fi_hit) or whether a condition holds (sim_fi_state), and do themselves what
+ * the fault means.
  *
- * Any thread.  A NULL engine has no faults, and one with nothing armed costs a load per event.  Locks:
- * the engine's is innermost; nothing is called with it held.
+ * Any thread.  A NULL engine has no faults, and one with nothing armed costs a load per event.
+ * Locks: the engine's is innermost; nothing is called with it held.
  */
 #ifndef NPUSIM_FAULT_INJECT_H
 #define NPUSIM_FAULT_INJECT_H
@@ -29,7 +30,7 @@ struct sim_trace;
 struct sim_vfio;
 
 #define SIM_FI_ARGS	4
-#define SIM_FI_ANY	UINT64_MAX	/* of an argument that selects: everything; of others: random */
+#define SIM_FI_ANY	UINT64_MAX	/* selecting: everything; of other arguments: random */
 #define SIM_FI_PPM	1000000u
 
 /* ---- The table ---- */
@@ -45,11 +46,11 @@ struct sim_fi_kind {
 	const char *name;
 	const char *help;
 	const char *event;	/* what an event is; NULL: fired by a trigger (enum npusim_on) */
-	const char *duration;	/* what duration_us means; NULL: disarms itself so long after firing */
+	const char *duration;	/* what duration_us means; NULL: disarms itself after it */
 	bool firmware;		/* a condition that a reset of the device ends */
 	bool unlimited;		/* count is 0 unless said */
 	uint8_t selects;	/* so many arguments, from the first, choose events */
-	uint8_t range;		/* 1 + argument that starts a range whose size is the next; 0: none */
+	uint8_t range;		/* 1 + argument that starts a range, its size is the next */
 	bool by_table;		/* events know a page table: argument 0 is a queue that has it */
 	struct sim_fi_arg arg[SIM_FI_ARGS];
 };
@@ -107,7 +108,8 @@ struct sim_fi_firing {
 #define SIM_FI_LOG	1024	/* firings that are remembered */
 
 /* Up to @max firings with a number above @since, oldest first; returns how many. */
-unsigned int sim_fi_log(struct sim_fi *fi, uint64_t since, struct sim_fi_firing *out, unsigned int max);
+unsigned int sim_fi_log(struct sim_fi *fi, uint64_t since, struct sim_fi_firing *out,
+			unsigned int max);
 
 /* ---- Asking ---- */
 
@@ -145,7 +147,8 @@ static inline bool sim_fi_hit(struct sim_fi *fi, enum npusim_fault fault, struct
 #define SIM_FI_KEY(...)	((const uint64_t[SIM_FI_ARGS]){ __VA_ARGS__ })
 
 /* Whether the condition of @fault holds now. */
-static inline bool sim_fi_state(struct sim_fi *fi, enum npusim_fault fault, struct sim_fi_shot *shot)
+static inline bool sim_fi_state(struct sim_fi *fi, enum npusim_fault fault,
+				struct sim_fi_shot *shot)
 {
 	const struct sim_fi_fast *fast = (const struct sim_fi_fast *)fi;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between firmware and the shared region.  Every store of firmware to the window passes here, so that
- * messages can be lost, doubled, held back or damaged, and results with them.
+ * Between firmware and the shared region.  Every store of firmware to the window passes here, so
+ * that messages can be lost, doubled, held back or damaged, and results with them.
  *
- * The host's view of the event ring may run ahead of firmware's or lag behind it, by messages that were
- * added or lost.  The difference (delta) is added to the write index that firmware stores, taken off the
- * indices that it loads, and moves the slots that it fills: both sides keep seeing a correct ring.
+ * The host's view of the event ring may run ahead of firmware's or lag behind it, by messages that
+ * were added or lost.  The difference (delta) is added to the write index that firmware stores,
+ * taken off the indices that it loads, and moves the slots that it fills: both sides keep seeing a
+ * correct ring.
  *
  * All of this is the management core's thread, which has entered the window's memory.
  */
@@ -221,7 +222,10 @@ static void damage(struct sim_fi *fi, struct ne1_msg *msg, const struct sim_fi_s
 	}
 }
 
-/* Faults of one message that firmware publishes, by what happens to it.  False: it does not come now. */
+/*
+ * Faults of one message that firmware publishes, by what happens to it.  False: it does not come
+ * now.
+ */
 static bool pass_message(struct sim_fi *fi, struct ne1_msg *msg, uint32_t *index, bool *twice)
 {
 	bool known = fi->msg.id_of[msg->id % KNOWN_IDS] == msg->id;

@@ -350,9 +350,7 @@ static uint64_t on_hold(void *ctx, unsigned int core, unsigned int engine, bool 
 	struct sim_fi *fi = ctx;
 	uint64_t ps = 0, now;
 
-	pthread_mutex_lock(&fi->lock);
-	if (!fi->stuck[core].held) {
-		pthread_mutex_unlock(&fi->lock);
+	if (!atomic_load_explicit(&fi->stuck[core].held, memory_order_relaxed)) {
 		if (!sim_fi_hit(fi, NPUSIM_ENGINE_STUCK, &shot, SIM_FI_KEY(core, engine)))
 			return 0;
 		pthread_mutex_lock(&fi->lock);
@@ -360,6 +358,8 @@ static uint64_t on_hold(void *ctx, unsigned int core, unsigned int engine, bool 
 		fi->stuck[core].obeys = shot.arg[2];
 		fi->stuck[core].until_ns = end_of(shot.duration_ns);
 		fi->stuck[core].last_ns = sim_fi_now();
+	} else {
+		pthread_mutex_lock(&fi->lock);
 	}
 	if (fi->stuck[core].held && stay_stuck(fi, core, stopped)) {
 		now = sim_fi_now();

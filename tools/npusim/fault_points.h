@@ -84,8 +84,8 @@ unsigned int sim_fi_boot_error(struct sim_fi *fi, unsigned int err);
 bool sim_fi_boot_state(struct sim_fi *fi, uint32_t value);
 
 /*
- * A store of firmware to VA @va of the window (memory entered): may change all three; true: it is not
- * done.  A load: may change the address, then the value.
+ * A store of firmware to VA @va of the window (memory entered): may change all three; true: it is
+ * not done.  A load: may change the address, then the value.
  */
 bool sim_fi_store(struct sim_fi *fi, struct sim_mem *mem, uint64_t *va, unsigned int size,
 		  uint32_t *value);

@@ -98,7 +98,8 @@ struct sim_fi {
 	struct sim_fi_shot crash;
 	uint64_t slow_until_ns;		/* fw-slow: no instruction before */
 	struct {
-		bool held, obeys;
+		atomic_bool held;	/* set by the core's thread alone */
+		bool obeys;
 		uint64_t until_ns, last_ns;
 	} stuck[NE1_MAX_CORES];
 	uint64_t reset_until_ns, boot_until_ns;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The faults that exist: what they are called, what counts as an event, what their arguments mean. */
+/*
+ * The faults that exist: what they are called, what counts as an event, what their arguments mean.
+ */
 #include <string.h>
 
 #include "fault_inject.h"
@@ -48,10 +50,12 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 	[NPUSIM_FW_CRASH] = {
 		.name = "fw-crash", .help = "the management core jumps to a bad address and traps",
 		.arg = { ARG("pc", UINT32_MAX, 0xdead0000, "where it jumps to"),
-			 ARG("double", 1, 0, "1: no trap handler either, the core stops (PANIC 0xff)") },
+			 ARG("double", 1, 0, "1: no trap handler either, the core stops "
+			     "(PANIC 0xff)") },
 	},
 	[NPUSIM_HEARTBEAT_STUCK] = {
-		.name = "heartbeat-stuck", .help = "the heartbeat does not move though firmware runs",
+		.name = "heartbeat-stuck",
+		.help = "the heartbeat does not move though firmware runs",
 		.event = "a beat", .unlimited = true,
 	},
 	[NPUSIM_BOOT_MAGIC] = {
@@ -59,7 +63,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.event = "a boot",
 	},
 	[NPUSIM_BOOT_TRUNCATED] = {
-		.name = "boot-truncated", .help = "the ROM's copy of the payload ends early, zeroes follow",
+		.name = "boot-truncated",
+		.help = "the ROM's copy of the payload ends early, zeroes follow",
 		.event = "a boot", .arg = { ARG("bytes", NE1_MC_TCM_SIZE, 256, "that arrive") },
 	},
 	[NPUSIM_BOOT_COPY_FAIL] = {
@@ -95,12 +100,13 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.name = "evt-garbage", .help = "a message of the event ring is damaged",
 		.event = "a message to the host", .selects = 1,
 		.arg = { TYPE,
-			 ARG("what", 6, 0, "0 all random, 1 type, 2 id, 3 queue, 4 torn (its end is that "
-			     "of an earlier one), 5 stale (all of it), 6 write index"),
+			 ARG("what", 6, 0, "0 all random, 1 type, 2 id, 3 queue, 4 torn (its end is "
+			     "that of an earlier one), 5 stale (all of it), 6 write index"),
 			 ARG("value", UINT32_MAX, ANY, "of 1 to 3; added to the index by 6") },
 	},
 	[NPUSIM_EVT_INJECT] = {
-		.name = "evt-inject", .help = "a message that firmware did not send, with its interrupt",
+		.name = "evt-inject",
+		.help = "a message that firmware did not send, with its interrupt",
 		.arg = { ARG("type", 0xffff, NE1_EVT_REPLY, "message type"),
 			 ARG("id", UINT32_MAX, 0, "message id"),
 			 ARG("queue", UINT32_MAX, 0, "queue"),
@@ -134,7 +140,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 	[NPUSIM_REPLY_STATUS] = {
 		.name = "reply-status", .help = "a reply has another status",
 		.event = "a reply", .selects = 1,
-		.arg = { COMMAND, ARG("status", 0xffff, NE1_MSG_NO_RESOURCE, "enum ne1_msg_status") },
+		.arg = { COMMAND,
+			 ARG("status", 0xffff, NE1_MSG_NO_RESOURCE, "enum ne1_msg_status") },
 	},
 	[NPUSIM_DONE_WRONG] = {
 		.name = "done-wrong", .help = "done_seqno of a queue is written wrong",
@@ -147,10 +154,12 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.arg = { QUEUE, ARG("code", UINT32_MAX, NE1_FAULT_ECC, "enum ne1_fault") },
 	},
 	[NPUSIM_SCRIBBLE] = {
-		.name = "scribble", .help = "hostile firmware: writes random values to what it shares",
+		.name = "scribble",
+		.help = "hostile firmware: writes random values to what it shares",
 		.duration = LASTS_FW, .firmware = true,
-		.arg = { ARG("what", 0x7f, 0x7f, "1 event indices, 2 command indices, 4 heads and states, "
-			     "8 done_seqno, 16 results, 32 log index, 64 firmware's words of ne1_fw_if"),
+		.arg = { ARG("what", 0x7f, 0x7f, "1 event indices, 2 command indices, 4 heads and "
+			     "states, 8 done_seqno, 16 results, 32 log index, 64 firmware's words "
+			     "of ne1_fw_if"),
 			 ARG("rate", 1000000, 1000, "writes per second"), QUEUE },
 	},
 	/* ---- doorbells and interrupts ---- */
@@ -176,7 +185,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.duration = "so late, 0: 1 ms",
 	},
 	[NPUSIM_IRQ_EARLY] = {
-		.name = "irq-early", .help = "a job's interrupt comes before its done_seqno is written",
+		.name = "irq-early",
+		.help = "a job's interrupt comes before its done_seqno is written",
 		.event = "the end of a job", .selects = 1,
 		.arg = { QUEUE, ARG("again", 1, 1, "1: a second one after it is, 0: none") },
 		.duration = "done_seqno is written so late, 0: 1 ms",
@@ -193,7 +203,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 	},
 	/* ---- memory ---- */
 	[NPUSIM_DMA_FAULT] = {
-		.name = "dma-fault", .help = "a compute core's access reaches no memory (bus error)",
+		.name = "dma-fault",
+		.help = "a compute core's access reaches no memory (bus error)",
 		.event = "an access of a core", .selects = 2, .range = 2, .by_table = true,
 		.arg = { VM_QUEUE, VA, SIZE },
 	},
@@ -224,7 +235,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 	[NPUSIM_STRAY_WRITE] = {
 		.name = "stray-write", .help = "the device writes 64 bytes after a job has ended",
 		.event = "the end of a job", .selects = 1, .duration = "so long after, 0: 1 ms",
-		.arg = { QUEUE, ARG("bus", ANY - 1, ANY, "bus address; any: where the job stored last"),
+		.arg = { QUEUE,
+			 ARG("bus", ANY - 1, ANY, "bus address; any: where the job stored last"),
 			 ARG("value", ANY - 1, 0xdeadbeefdeadbeef, "what is written") },
 	},
 	/* ---- compute cores ---- */
@@ -240,16 +252,19 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.arg = { CORE, ARG("bit", ANY - 1, ANY, "modulo the stretch") },
 	},
 	[NPUSIM_ECC_CORRECTED] = {
-		.name = "ecc-corrected", .help = "an error that is corrected: counted, nothing else",
+		.name = "ecc-corrected",
+		.help = "an error that is corrected: counted, nothing else",
 		.event = "a command", .selects = 2, .arg = { CORE, ENGINE },
 	},
 	[NPUSIM_ECC_UNCORRECTED] = {
-		.name = "ecc-uncorrected", .help = "an error that is not: the job ends with NE1_FAULT_ECC",
+		.name = "ecc-uncorrected",
+		.help = "an error that is not: the job ends with NE1_FAULT_ECC",
 		.event = "a command", .selects = 2, .arg = { CORE, ENGINE },
 	},
 	[NPUSIM_ENGINE_STUCK] = {
 		.name = "engine-stuck", .help = "a command does not end",
-		.event = "a command", .selects = 2, .duration = "so long, 0: until reset or disarmed",
+		.event = "a command", .selects = 2,
+		.duration = "so long, 0: until reset or disarmed",
 		.arg = { CORE, ENGINE, ARG("obeys_stop", 1, 0, "1: STOP ends it") },
 	},
 	[NPUSIM_STOP_IGNORED] = {
@@ -264,7 +279,7 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.name = "dram-slow", .help = "DRAM gives a fraction of its bandwidth",
 		.duration = LASTS,
 		.arg = { ARG("permille", 1000, 200, "of the bandwidth"),
-			 ARG("jitter", 1000, 0, "permille by which single transfers may take longer") },
+			 ARG("jitter", 1000, 0, "permille by which a transfer may take longer") },
 	},
 	/* ---- link ---- */
 	[NPUSIM_MMIO_ONES] = {
@@ -274,7 +289,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 			 ARG("size", NE1_BAR_SIZE, NE1_BAR_SIZE, "bytes of registers") },
 	},
 	[NPUSIM_REMOVAL] = {
-		.name = "removal", .help = "the socket is closed; the client finds no device any more",
+		.name = "removal",
+		.help = "the socket is closed; the client finds no device any more",
 	},
 	[NPUSIM_STALL] = {
 		.name = "stall", .help = "the socket's thread answers nothing for a while",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where something outside may make a compute core fail: every entry is called from the core's thread
- * within sim_core_run().  A core without hooks, as in libnpu, is the chip as specified.
+ * Where something outside may make a compute core fail: every entry is called from the core's
+ * thread within sim_core_run().  A core without hooks, as in libnpu, is the chip as specified.
  */
 #ifndef NPUSIM_HOOKS_H
 #define NPUSIM_HOOKS_H
@@ -15,7 +15,9 @@
 struct sim_core_hooks {
 	/* Command @index was fetched; may change it. */
 	void (*fetched)(void *ctx, unsigned int core, uint32_t index, union ne1_cmd *cmd);
-	/* @engine (0 LD, 1 ST, 2 MX, 3 VX) is about to execute a command; a fault is the command's. */
+	/*
+	 * @engine (0 LD, 1 ST, 2 MX, 3 VX) is about to execute a command; a fault is the command's.
+	 */
 	enum ne1_fault (*start)(void *ctx, unsigned int core, unsigned int engine);
 	/*
 	 * Called before the command is executed, again and again while it returns a time in ps that

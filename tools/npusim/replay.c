@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The job sees what the dump has: contents of parameters, streams and buffers, zeroes elsewhere in what
- * was mapped, nothing where nothing was.  Scratchpads begin as zero.  Of a job with several streams the
- * one that ends as the dump says is shown, else the first that faults.
+ * The job sees what the dump has: contents of parameters, streams and buffers, zeroes elsewhere in
+ * what was mapped, nothing where nothing was.  Scratchpads begin as zero.  Of a job with several
+ * streams the one that ends as the dump says is shown, else the first that faults.
  */
 #include "replay.h"
 
@@ -19,7 +19,7 @@
 #include "soc.h"
 
 #define PAGE		4096ull
-#define MAPPED_MAX	(64ull << 30)	/* bytes of mappings, of which only those used take memory */
+#define MAPPED_MAX	(64ull << 30)	/* bytes of mappings; only those used take memory */
 #define STREAMS		4
 #define ASID		1
 #define WHERE		(NE1_MMU_FAULT_UNIT | NE1_MMU_FAULT_WRITE | NE1_MMU_FAULT_CODE)
@@ -146,7 +146,7 @@ int sim_replay_load(struct sim_replay_memory *m, const struct sim_dump *dump, ch
 		total += dump->range[i].size;
 		if (total > MAPPED_MAX ||
 		    add_range(m, dump->range[i].va, dump->range[i].size, dump->range[i].readonly)) {
-			snprintf(err, err_size, "vm: cannot have 0x%llx bytes of mappings (limit 0x%llx)",
+			snprintf(err, err_size, "vm: 0x%llx bytes of mappings (limit 0x%llx)",
 				 (unsigned long long)total, MAPPED_MAX);
 			return -1;
 		}

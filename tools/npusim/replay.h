@@ -21,8 +21,8 @@ void sim_replay_clear(struct sim_replay_memory *memory);
 
 /*
  * Replays the dump in the file @path and says on standard output how the job ended in both.  @chip:
- * profile to use instead of the dump's, may be NULL.  0: the same, 1: not the same, 2: the file is not
- * usable, with a message on standard error.
+ * profile to use instead of the dump's, may be NULL.  0: the same, 1: not the same, 2: the file is
+ * not usable, with a message on standard error.
  */
 int sim_replay(const char *path, const char *chip);
 

@@ -4,8 +4,8 @@
 #define NPUSIM_USOCK_H
 
 /*
- * A socket that listens at @path; the path appears when it does.  What an ended process left there is
- * replaced, anything else is not.  -1 with a message logged.
+ * A socket that listens at @path; the path appears when it does.  What an ended process left there
+ * is replaced, anything else is not.  -1 with a message logged.
  */
 int sim_listen(const char *path);
 
