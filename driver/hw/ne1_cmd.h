@@ -31,7 +31,7 @@ enum ne1_opcode {
 	NE1_OP_END = 0x00,	/* wait for all engines, write the profile, finish */
 	NE1_OP_NOP = 0x01,	/* only its semaphores */
 	NE1_OP_SKIP = 0x02,	/* struct ne1_cmd_skip */
-	NE1_OP_YIELD = 0x03,	/* wait for all engines; preemption point: SRAM and semaphores hold nothing needed */
+	NE1_OP_YIELD = 0x03,	/* struct ne1_cmd_yield: preemption point */
 	NE1_OP_MARK = 0x04,	/* struct ne1_cmd_mark: wait for all engines, store the device time */
 	/* LD */
 	NE1_OP_LD = 0x10,	/* struct ne1_cmd_dma */
@@ -79,6 +79,19 @@ struct ne1_cmd_skip {
 	__u8 param;
 	__u8 pad[3];
 	__u32 pad1[11];
+};
+
+/*
+ * A core whose YIELD_REQ is set waits for all engines, then stops here; the job may lose SRAM and semaphores.
+ * count = 0: a core that is not asked to stop waits for all engines too and goes on with the next command.
+ * count > 0 (since 1.1): the next `count` commands are what a job needs to go on after it stopped: they make SRAM and
+ * semaphores again what they were.  A core that is not asked to stop waits for nothing and skips them, a resumed
+ * one skips them too, one that continues begins with them.
+ */
+struct ne1_cmd_yield {
+	struct ne1_cmd_hdr hdr;
+	__u32 count;
+	__u32 pad[13];
 };
 
 /* Store device time (u64 ns) at base[base] + offset. */
@@ -217,6 +230,7 @@ struct ne1_cmd_softmax {
 union ne1_cmd {
 	struct ne1_cmd_hdr hdr;
 	struct ne1_cmd_skip skip;
+	struct ne1_cmd_yield yield;
 	struct ne1_cmd_mark mark;
 	struct ne1_cmd_dma dma;
 	struct ne1_cmd_gather gather;
@@ -227,6 +241,7 @@ union ne1_cmd {
 };
 NE1_ASSERT(sizeof(struct ne1_cmd_hdr) == 8);
 NE1_ASSERT(sizeof(struct ne1_cmd_skip) == NE1_CMD_SIZE);
+NE1_ASSERT(sizeof(struct ne1_cmd_yield) == NE1_CMD_SIZE);
 NE1_ASSERT(sizeof(struct ne1_cmd_mark) == NE1_CMD_SIZE);
 NE1_ASSERT(sizeof(struct ne1_cmd_dma) == NE1_CMD_SIZE);
 NE1_ASSERT(sizeof(struct ne1_cmd_gather) == NE1_CMD_SIZE);

@@ -335,6 +335,58 @@ def put_aside(runner):
     expect(0 < parts.count["energy_nj"] - b.energy_nj < 20 * (n + 1), "energy of the profiles")
 
 
+def with_restore(n):
+    """A chain of @n products whose operand was loaded long before, and what gets it back."""
+    load = dict(row_bytes=4096, base=0)
+    cmds = [s.dma(s.LD, 0, signal=(0,), **load), s.dma(s.LD, 4096, signal=(0,), **load)]
+    for i in range(n):
+        cmds += [
+            s.mm(0, 256, 4096, 256, 8192, 256, 16, 16, 64, (0, 0, 0), wait=(0,), signal=(1,)),
+            s.dma(s.ST, 8192, 4096, base=1, offset=4096 * i, wait=(1,), signal=(2,)),
+            s.plain(s.NOP, wait=(2,)),
+            s.yields(5),
+            s.dma(s.LD, 0, **load),
+            s.dma(s.LD, 4096, signal=(3,), **load),
+            s.plain(s.NOP, wait=(3,)),
+            s.plain(s.NOP, signal=(0,)),
+            s.skip(3, 0, 0),  # value[3] is 0: skips nothing
+            s.plain(s.NOP, signal=(0,)),
+        ]
+    return cmds + [s.plain(s.NOP, wait=(0,)), s.plain(s.NOP, wait=(0,))]
+
+
+@case
+def yield_with_restore(runner):
+    """The commands behind a YIELD that it counts run only when a job goes on after it lost everything."""
+    n = 7
+    src = struct.pack("<1024f", *(i % 61 / 16 - 1 for i in range(1024)))
+    runs = []
+    for take in (s.RUN_THROUGH, s.RESUME, s.PUT_ASIDE):
+        out = s.Region(B, bytes(4096 * n))
+        ans = done(
+            runner.run(with_restore(n), [s.Region(A, src, True), out], (A, B), take_yields=take)
+        )
+        runs.append((ans.yields, out.data, ans.count["skipped"], ans.count["dram_rd_bytes"]))
+    equal([r[0] for r in runs], [0, n, n], "yields")
+    expect(runs[0][1] == runs[1][1] == runs[2][1] and any(runs[0][1]), "the results differ")
+    equal([r[2] for r in runs], [5 * n, 5 * n, 0], "skipped")
+    # With the loads that were left out, and the fetches of the commands and parameters.
+    equal(runs[2][3] - runs[0][3], n * (8192 + 5 * 64 + 256), "bytes read again")
+
+
+@case
+def yield_waits_for_nobody(runner):
+    """With a count and nobody who asks, engines are busy on both sides of a YIELD."""
+    load = s.dma(s.LD, 0, 65536, 8, dram_stride=0)
+    times = []
+    for y in (s.plain(s.NOP), s.yields(1), s.plain(s.YIELD)):
+        cmds = ([load, y] + [s.plain(s.NOP)] * (y != s.plain(s.NOP))) * 20
+        ans = done(runner.run(cmds, [s.Region(A, bytes(65536), True)], (A,)))
+        times.append(ans.profile.end_ns - ans.profile.start_ns)
+    expect(times[1] - times[0] < 20 * 20, "a YIELD that counts costs %d ns", times[1] - times[0])
+    expect(times[2] - times[0] > 20 * 400, "a plain one only %d ns", times[2] - times[0])
+
+
 @case
 def continued_elsewhere(runner):
     """Without a profile going on works too; a position outside the stream is a STREAM fault."""
@@ -433,7 +485,8 @@ BAD = (
     + [("last byte", k, 63, "B", 1, "FIELD") for k in GOOD]
     + [("wait 32", k, 4, "B", 32, "FIELD") for k in GOOD]
     + [("signal 254", k, 7, "B", 254, "FIELD") for k in GOOD]
-    + [("body", k, 8, "B", 1, "FIELD") for k in ("nop", "yield", "end")]
+    + [("body", k, 8, "B", 1, "FIELD") for k in ("nop", "end")]
+    + [("body", "yield", 12, "B", 1, "FIELD"), ("count", "yield", 8, "I", 1, "STREAM")]
     + [
         ("rows 0", "ld", 40, "H", 0, "FIELD"),
         ("base 16", "ld", 42, "B", 16, "FIELD"),

@@ -52,6 +52,10 @@ def skip(param, limit, count, **sem):
     return command(header(SKIP, **sem), "IIB", count, limit, param)
 
 
+def yields(count, **sem):
+    return command(header(YIELD, **sem), "I", count)
+
+
 def mark(base, offset=0, **sem):
     return command(header(MARK, **sem), "QB", offset, base)
 

@@ -76,7 +76,9 @@ struct sim_core {
 
 	/* front end */
 	uint32_t pc, n_cmds;
+	uint32_t restore;		/* commands behind the YIELD that stopped which RESUME skips */
 	bool fetched;
+	bool asked;			/* YIELD_REQ as the YIELD at hand has seen it */
 	union ne1_cmd cmd;
 	uint64_t fe_ready_ps;
 	unsigned int state;		/* NE1_CORE_RUNNING until the end */
@@ -472,6 +474,34 @@ static bool control_leave(struct sim_core *core, unsigned int state)
 	return true;
 }
 
+/* Leaves out @count commands behind this one; END at least has to follow. */
+static bool skip(struct sim_core *core, uint32_t count)
+{
+	if (count >= core->n_cmds - core->pc - 1) {
+		fail_fe(core, NE1_FAULT_STREAM);
+		return false;
+	}
+	core->pc += count;
+	core->prof.skipped += count;
+	return true;
+}
+
+static bool control_yield(struct sim_core *core, const struct ne1_cmd_yield *c)
+{
+	if (!sim_all_zero(c->pad, sizeof(c->pad))) {
+		fail_fe(core, NE1_FAULT_FIELD);
+		return false;
+	}
+	if (c->count && c->count >= core->n_cmds - core->pc - 1) {
+		fail_fe(core, NE1_FAULT_STREAM);
+		return false;
+	}
+	core->restore = c->count;
+	if (core->asked)
+		return control_leave(core, NE1_CORE_YIELDED);
+	return !c->count || skip(core, c->count);
+}
+
 static bool control_skip(struct sim_core *core, const struct ne1_cmd_skip *c)
 {
 	if (c->param >= NE1_VALUES || !sim_all_zero(c->pad, sizeof(c->pad)) ||
@@ -481,13 +511,7 @@ static bool control_skip(struct sim_core *core, const struct ne1_cmd_skip *c)
 	}
 	if (core->ctx.params.value[c->param] > c->limit)
 		return true;
-	if (c->count >= core->n_cmds - core->pc - 1) {
-		fail_fe(core, NE1_FAULT_STREAM);
-		return false;
-	}
-	core->pc += c->count;
-	core->prof.skipped += c->count;
-	return true;
+	return skip(core, c->count);
 }
 
 static bool control_mark(struct sim_core *core, const struct ne1_cmd_mark *c)
@@ -514,6 +538,8 @@ static bool control(struct sim_core *core)
 	switch (cmd->hdr.opcode) {
 	case NE1_OP_SKIP:
 		return control_skip(core, &cmd->skip);
+	case NE1_OP_YIELD:
+		return control_yield(core, &cmd->yield);
 	case NE1_OP_MARK:
 		return control_mark(core, &cmd->mark);
 	}
@@ -523,9 +549,22 @@ static bool control(struct sim_core *core)
 	}
 	if (cmd->hdr.opcode == NE1_OP_END)
 		return control_leave(core, NE1_CORE_DONE);
-	if (cmd->hdr.opcode == NE1_OP_YIELD && atomic_load(&core->yield))
-		return control_leave(core, NE1_CORE_YIELDED);
 	return true;
+}
+
+/* True if the control command at hand runs beside the engines. */
+static bool waits_for_nothing(struct sim_core *core)
+{
+	switch (core->cmd.hdr.opcode) {
+	case NE1_OP_NOP:
+	case NE1_OP_SKIP:
+		return true;
+	case NE1_OP_YIELD:
+		core->asked = atomic_load(&core->yield);
+		return core->cmd.yield.count && !core->asked;
+	default:
+		return false;
+	}
 }
 
 static bool try_control(struct sim_core *core)
@@ -535,15 +574,16 @@ static bool try_control(struct sim_core *core)
 
 	switch (core->cmd.hdr.opcode) {
 	case NE1_OP_END:
+	case NE1_OP_NOP:
+	case NE1_OP_SKIP:
 	case NE1_OP_YIELD:
 	case NE1_OP_MARK:
+		if (waits_for_nothing(core))
+			break;
 		if (!engines_idle(core))
 			return false;
 		if (core->checking)
 			sim_race_all_idle(&core->race);
-		break;
-	case NE1_OP_NOP:
-	case NE1_OP_SKIP:
 		break;
 	default:
 		fail_fe(core, NE1_FAULT_OPCODE);
@@ -792,6 +832,8 @@ void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_r
 
 void sim_core_resume(struct sim_core *core, struct sim_result *result)
 {
+	core->pc += core->restore;
+	core->prof.skipped += core->restore;
 	begin_stretch(core);
 	run_stretch(core, result);
 }
