@@ -202,6 +202,22 @@ static void reduce(const struct stream *s, unsigned int engine, uint32_t *need)
 	}
 }
 
+/* Needs of engines from @d on that @engine does not know of. */
+static unsigned int count_needs(const struct stream *s, unsigned int engine, unsigned int d,
+				const uint32_t *need)
+{
+	unsigned int n = 0;
+
+	for (; d < ENGINES; d++)
+		n += need[d] > s->clock[engine][d];
+	return n;
+}
+
+static unsigned int free_slots(const uint8_t *slots)
+{
+	return (slots[0] == NE1_NO_SEM) + (slots[1] == NE1_NO_SEM);
+}
+
 void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd,
 		 const struct access *acc, uint32_t n)
 {
@@ -220,7 +236,8 @@ void track_waits(struct stream *s, unsigned int engine, union ne1_cmd *cmd,
 		p = find_signaller(s, d, need[d]);
 		if (s->status)
 			return;
-		if (free_slot(cmd->hdr.wait) >= 0) {
+		/* Carriers come first, and know nothing of what @cmd behind them waits for. */
+		if (count_needs(s, engine, d, need) <= free_slots(cmd->hdr.wait)) {
 			connect(s, engine, cmd, p);
 			continue;
 		}
