@@ -117,6 +117,10 @@ static void print_cmd(const union ne1_cmd *c, FILE *f)
 		fprintf(f, " %u if %s <= %u", c->skip.count, value_name(c->skip.param),
 			c->skip.limit);
 		break;
+	case NE1_OP_YIELD:
+		if (c->yield.count)
+			fprintf(f, ", or %u to go on", c->yield.count);
+		break;
 	case NE1_OP_LD:
 	case NE1_OP_ST:
 		print_dma(&c->dma, f);

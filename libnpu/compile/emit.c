@@ -9,8 +9,12 @@
 
 void emit_cmd(struct emit *e, const union ne1_cmd *cmd, const struct access *acc, uint32_t n)
 {
-	if (!e->dry && !e->status)
-		stream_add(e->stream, cmd, acc, n);
+	if (e->dry || e->status)
+		return;
+	stream_add(e->stream, cmd, acc, n);
+	/* What may be skipped takes no time that could be told here. */
+	if (!e->stream->group)
+		yield_count(&e->yields, cmd);
 }
 
 struct access emit_rows(uint32_t addr, uint32_t bytes, uint32_t rows, uint32_t stride, bool write)
@@ -242,21 +246,23 @@ static void emit_pass(struct emit *e, bool dry)
 	e->dry = dry;
 	prime_tokens(e);
 	load_tables(e);
-	for (i = 0; i < e->plan->n_nodes && !e->status; i++)
+	for (i = 0; i < e->plan->n_nodes && !e->status; i++) {
 		emit_node(e, i);
+		if (i + 1 < e->plan->n_nodes)
+			emit_yield(e, i, false);
+	}
 	if (!dry)
 		stream_finish(e->stream);
 }
 
-npu_status npu_emit(const struct plan *plan, const npu_weights *weights, const npu_kv *kv,
-		    const uint64_t *io_offset, uint64_t carrier_offset, struct stream *stream,
-		    uint64_t *weight_bytes)
+npu_status npu_emit(const struct plan *plan, const struct emit_env *env, struct stream *stream,
+		    struct emit_sizes *sizes)
 {
 	struct emit e = {
 		.plan = plan,
-		.weights = weights,
-		.kv = kv,
-		.io_offset = io_offset,
+		.weights = env->weights,
+		.kv = env->kv,
+		.io_offset = env->io_offset,
 		.stream = stream,
 		.ring = { .base = BASE_WEIGHTS, .addr = plan->ring_addr,
 			  .slot = plan->tune.slot, .slots = plan->ring_slots },
@@ -268,16 +274,18 @@ npu_status npu_emit(const struct plan *plan, const npu_weights *weights, const n
 	e.status = stream_init(stream, plan->sram_bytes, npu_graph_n_tensors(plan->g));
 	stream->carrier_sram = plan->carrier;
 	stream->carrier_base = BASE_IO;
-	stream->carrier_offset = carrier_offset;
+	stream->carrier_offset = env->carrier_offset;
+	yield_init(&e.yields, env->chip, env->save_offset);
 	if (!e.status)
 		emit_pass(&e, true);
 	if (!e.status)
 		emit_pass(&e, false);
 	if (!e.status)
 		e.status = stream->status;
-	*weight_bytes = 0;
+	*sizes = (struct emit_sizes){ .save_bytes = e.yields.save_bytes };
 	for (i = 0; i < e.ring.n; i++)
-		*weight_bytes += (uint64_t)e.ring.items[i].rows * e.ring.items[i].row_bytes;
+		sizes->weight_bytes += (uint64_t)e.ring.items[i].rows * e.ring.items[i].row_bytes;
+	free(e.yields.loads);
 	free(e.ring.items);
 	free(e.consts.items);
 	if (e.status)

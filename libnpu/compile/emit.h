@@ -46,6 +46,17 @@ struct ring {
 	uint32_t issued;
 };
 
+/* emit_yield.c's */
+struct yields {
+	uint64_t bytes_per_us, macs_per_us; /* of the chip; 0: no YIELDs */
+	uint64_t bytes, macs;		/* loaded and multiplied since the last one */
+	uint64_t save_offset;		/* in the scratch buffer */
+	uint64_t save_bytes;		/* used there */
+	union ne1_cmd *loads;
+	uint32_t n_loads, max_loads;
+	bool failed;
+};
+
 struct emit {
 	const struct plan *plan;
 	const npu_weights *weights;
@@ -54,16 +65,36 @@ struct emit {
 	struct stream *stream;
 	bool dry;			/* first pass */
 	struct ring ring, consts;
+	struct yields yields;
 	npu_status status;		/* sticky, like the stream's */
 };
 
-/* The whole segment into @stream, which is initialised here.  @weight_bytes: what the ring reads.
- */
-npu_status npu_emit(const struct plan *plan, const npu_weights *weights, const npu_kv *kv,
-		    const uint64_t *io_offset, uint64_t carrier_offset, struct stream *stream,
-		    uint64_t *weight_bytes);
+/* What a segment works with. */
+struct emit_env {
+	const struct npu_chip_info *chip;
+	const npu_weights *weights;
+	const npu_kv *kv;
+	const uint64_t *io_offset;	/* of each tensor in the IO buffer */
+	uint64_t carrier_offset;	/* there too */
+	uint64_t save_offset;		/* in the scratch buffer: where YIELDs save the SRAM */
+};
 
-/* ring.c: address of the next item, and the end of its use. */
+struct emit_sizes {
+	uint64_t weight_bytes;		/* what the ring reads */
+	uint64_t save_bytes;		/* from save_offset on */
+};
+
+/* The whole segment into @stream, which is initialised here. */
+npu_status npu_emit(const struct plan *plan, const struct emit_env *env, struct stream *stream,
+		    struct emit_sizes *sizes);
+
+/* emit_yield.c: room for a YIELD behind node @node or, @inside, between its parts; what was added since the last. */
+void yield_init(struct yields *y, const struct npu_chip_info *chip, uint64_t save_offset);
+void yield_count(struct yields *y, const union ne1_cmd *cmd);
+void emit_yield(struct emit *e, uint32_t node, bool inside);
+
+/* ring.c: the load of item @item; address of the next item, and the end of its use. */
+union ne1_cmd ring_load(const struct ring *ring, uint32_t item);
 uint32_t ring_take(struct emit *e, struct ring *ring, const struct load *load);
 void ring_drop(struct emit *e, struct ring *ring);
 

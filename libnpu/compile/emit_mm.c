@@ -147,6 +147,8 @@ static void emit_staged(struct emit *e, uint32_t node, const struct npu_op *op,
 		}
 		if (pl->streamed)
 			store_chunk(e, op->out, u * l->unit_cols, cols, &out);
+		if (u + n < l->n_units)
+			emit_yield(e, node, true);
 	}
 }
 
@@ -190,5 +192,7 @@ void emit_glu(struct emit *e, uint32_t node)
 			   (cols + up.w->layout.unit_cols - 1) / up.w->layout.unit_cols, &u);
 		out.addr = emit_addr(e, id) + col * vx_size(out.type);
 		emit_vx(e, NE1_OP_SWIGLU, gate.m, cols, &g, &u, &out);
+		if (col + cols < t->cols)
+			emit_yield(e, node, true);
 	}
 }

@@ -8,6 +8,7 @@
 #include "error.h"
 
 #define ALIGN		256u	/* a granule of dependency tracking */
+#define CHUNK_BYTES	(2u << 20) /* of a weight whose product leaves in chunks */
 
 static uint32_t align_up(uint32_t n)
 {
@@ -144,7 +145,11 @@ static void matmul_temps(struct plan *p, uint32_t node)
 	if (!p->places[op->out].streamed && (t.steps >= t.n_steps || out->dtype == NPU_DTYPE_F32))
 		return;
 	unit_bytes = rows * l.unit_cols * 4;
-	units = p->tune.stage_bytes / unit_bytes / t.units * t.units;
+	units = p->tune.stage_bytes / unit_bytes;
+	/* Others may have the core between chunks. */
+	if (units > CHUNK_BYTES / l.unit_bytes)
+		units = CHUNK_BYTES / l.unit_bytes;
+	units = units / t.units * t.units;
 	if (units < t.units)
 		units = t.units;
 	if (units > l.n_units)

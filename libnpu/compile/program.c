@@ -80,12 +80,11 @@ static npu_status make_io(npu_program *p)
 }
 
 /* Room for the largest tensor that goes through memory to have a row picked. */
-static npu_status make_scratch(npu_program *p)
+static uint64_t row_bytes(const npu_program *p)
 {
 	const struct npu_op *op;
 	uint64_t bytes = 0;
 	uint32_t i;
-	void *map;
 
 	for (i = 0; i < npu_graph_n_ops(p->g); i++) {
 		op = npu_graph_op(p->g, i);
@@ -93,28 +92,40 @@ static npu_status make_scratch(npu_program *p)
 		    npu_graph_tensor(p->g, op->in[0])->bytes > bytes)
 			bytes = npu_graph_tensor(p->g, op->in[0])->bytes;
 	}
-	if (!bytes)
-		return NPU_OK;
-	return npu_bo_new_bound(p->dev, bytes, 0, &p->scratch, &map);
+	return (bytes + TENSOR_ALIGN - 1) & ~(uint64_t)(TENSOR_ALIGN - 1);
 }
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
 static npu_status emit_segments(npu_program *p)
 {
+	const struct emit_env env = {
+		.chip = npu_device_chip(p->dev),
+		.weights = p->weights,
+		.kv = p->kv,
+		.io_offset = p->io_offset,
+		.carrier_offset = CARRIER_AT,
+		.save_offset = row_bytes(p),
+	};
 	struct program_segment *seg;
+	struct emit_sizes sizes;
 	struct stream stream;
 	npu_status status;
 	uint32_t i;
+
+	p->scratch_bytes = env.save_offset;
 
 	for (i = 0; i < p->placement.n_segments; i++) {
 		seg = &p->segments[i];
 		if (!p->placement.segments[i].on_npu)
 			continue;
-		status = npu_emit(&seg->plan, p->weights, p->kv, p->io_offset, CARRIER_AT, &stream,
-				  &seg->weight_bytes);
+		status = npu_emit(&seg->plan, &env, &stream, &sizes);
 		if (status)
 			return status;
+		seg->weight_bytes = sizes.weight_bytes;
+		/* Segments run one after the other. */
+		if (env.save_offset + sizes.save_bytes > p->scratch_bytes)
+			p->scratch_bytes = env.save_offset + sizes.save_bytes;
 		/* The commands outlive the rest of the stream. */
 		seg->cmds = stream.cmds;
 		seg->n_cmds = stream.n;
@@ -128,6 +139,15 @@ static npu_status emit_segments(npu_program *p)
 		}
 	}
 	return NPU_OK;
+}
+
+static npu_status make_scratch(npu_program *p)
+{
+	void *map;
+
+	if (!p->scratch_bytes)
+		return NPU_OK;
+	return npu_bo_new_bound(p->dev, p->scratch_bytes, 0, &p->scratch, &map);
 }
 
 static npu_status upload_streams(npu_program *p)
@@ -180,9 +200,9 @@ static npu_status build(npu_program *p, uint64_t cpu_ops)
 	if (!status)
 		status = make_io(p);
 	if (!status)
-		status = make_scratch(p);
-	if (!status)
 		status = emit_segments(p);
+	if (!status)
+		status = make_scratch(p);
 	if (!status)
 		status = upload_streams(p);
 	if (!status)

@@ -26,7 +26,7 @@ struct npu_program {
 	npu_bo *io, *scratch, *streams;
 	uint8_t *io_map;
 	uint64_t *io_offset;		/* of tensors in io, 0: not there */
-	uint64_t stream_bytes;
+	uint64_t stream_bytes, scratch_bytes;
 	npu_queue *queue;		/* made on the first run, and again after a failure */
 };
 

@@ -27,13 +27,19 @@ static void collect(struct emit *e, struct ring *ring, const struct load *load)
 	ring->items[ring->n++] = *load;
 }
 
+union ne1_cmd ring_load(const struct ring *ring, uint32_t item)
+{
+	const struct load *l = &ring->items[item];
+
+	return emit_dma(NE1_OP_LD, ring->base, l->offset, l->row_bytes, l->stride,
+			slot_addr(ring, item), l->row_bytes, l->rows);
+}
+
 static void issue(struct emit *e, struct ring *ring)
 {
 	const struct load *l = &ring->items[ring->issued];
-	uint32_t sram = slot_addr(ring, ring->issued);
-	struct access acc = WRITE(sram, l->rows * l->row_bytes);
-	union ne1_cmd cmd = emit_dma(NE1_OP_LD, ring->base, l->offset, l->row_bytes, l->stride,
-				     sram, l->row_bytes, l->rows);
+	struct access acc = WRITE(slot_addr(ring, ring->issued), l->rows * l->row_bytes);
+	union ne1_cmd cmd = ring_load(ring, ring->issued);
 
 	emit_cmd(e, &cmd, &acc, 1);
 	ring->issued++;

@@ -41,6 +41,8 @@ void stream_fini(struct stream *s)
 	free(s->meta);
 	history_fini(&s->history);
 	free(s->groups);
+	free(s->yields);
+	free(s->loads);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -183,4 +185,5 @@ void stream_finish(struct stream *s)
 	union ne1_cmd cmd = stream_cmd(NE1_OP_END);
 
 	stream_append(s, &cmd, ENG_NONE);
+	stream_put_restores(s);
 }

@@ -65,6 +65,12 @@ struct group {
 	uint32_t first_skip;		/* index of the first SKIP */
 };
 
+/* A YIELD: its command, and the loads that its job needs to go on. */
+struct stream_yield {
+	uint32_t at;
+	uint32_t first_load, n_loads;
+};
+
 struct stream {
 	union ne1_cmd *cmds;
 	struct cmd_meta *meta;
@@ -80,6 +86,10 @@ struct stream {
 	struct group *groups;		/* [1..n_groups] */
 	uint32_t n_groups, max_groups;
 	uint32_t group, region;		/* open ones, 0: none */
+
+	struct stream_yield *yields;
+	union ne1_cmd *loads;		/* of all yields, one after the other */
+	uint32_t n_yields, max_yields, n_loads, max_loads;
 
 	/* Where commands that only carry semaphores have their operands. */
 	uint32_t carrier_sram;		/* CARRIER_SRAM bytes */
@@ -108,8 +118,16 @@ void stream_group_begin(struct stream *s);
 void stream_region(struct stream *s, uint8_t param, uint32_t limit);
 void stream_group_end(struct stream *s);
 
-/* END. */
+/* Outside of groups: a YIELD at which everything in the SRAM that later commands need can be had again by the @n
+ * loads, which have no semaphores.
+ */
+void stream_yield(struct stream *s, const union ne1_cmd *loads, uint32_t n);
+
+/* END; puts in what stands behind the YIELDs, after which only `cmds` and `n` mean something. */
 void stream_finish(struct stream *s);
+
+/* restore.c, for stream_finish(). */
+void stream_put_restores(struct stream *s);
 
 /* Engine of an opcode, ENG_NONE for control commands. */
 unsigned int stream_engine(uint8_t opcode);

@@ -89,6 +89,11 @@ void npu_sim_check_hazards(npu_device *dev, bool on)
 	sim_core_check_hazards(to_sim_device(dev)->core, on);
 }
 
+void npu_sim_preempt(npu_device *dev, bool on)
+{
+	sim_core_set_yield(to_sim_device(dev)->core, on);
+}
+
 static void init_locks(struct sim_device *dev)
 {
 	pthread_condattr_t monotonic;
@@ -103,17 +108,38 @@ static void init_locks(struct sim_device *dev)
 	pthread_condattr_destroy(&monotonic);
 }
 
+/* CHIP[,preempt] */
+static npu_status parse_name(struct sim_device *dev, const char *name, bool *put_aside)
+{
+	static const char preempt[] = ",preempt";
+	char chip[sizeof(dev->base.name)], err[200];
+	size_t len = strlen(name), tail = sizeof(preempt) - 1;
+
+	*put_aside = len >= tail && !strcmp(name + len - tail, preempt);
+	if (*put_aside)
+		len -= tail;
+	if (len >= sizeof(chip))
+		return npu_fail(NPU_ERR_NO_DEVICE, "device sim:%s: a name of %zu characters, limit %zu",
+				name, len, sizeof(chip) - 1);
+	memcpy(chip, name, len);
+	chip[len] = '\0';
+	if (sim_chip_load(len ? chip : "edge", &dev->chip, err, sizeof(err)))
+		return npu_fail(NPU_ERR_NO_DEVICE, "device sim:%s: %s", name, err);
+	return NPU_OK;
+}
+
 npu_status npu_sim_open(const char *chip, npu_device **out)
 {
 	struct sim_device *dev = calloc(1, sizeof(*dev));
 	npu_status status;
-	char err[200];
+	bool put_aside;
 
 	if (!dev)
 		return npu_fail(NPU_ERR_NOMEM, "device sim:%s: no memory", chip);
-	if (sim_chip_load(chip, &dev->chip, err, sizeof(err))) {
+	status = parse_name(dev, chip, &put_aside);
+	if (status) {
 		free(dev);
-		return npu_fail(NPU_ERR_NO_DEVICE, "device sim:%s: %s", chip, err);
+		return status;
 	}
 	dev->base.ops = &sim_ops;
 	snprintf(dev->base.name, sizeof(dev->base.name), "sim:%s", chip);
@@ -123,6 +149,8 @@ npu_status npu_sim_open(const char *chip, npu_device **out)
 	dev->soc = sim_soc_new(&dev->chip);
 	if (dev->soc)
 		dev->core = sim_core_new(&dev->chip, dev->soc, &dev->mem, host_threads());
+	if (dev->core)
+		npu_sim_preempt(&dev->base, put_aside);
 	status = dev->core ? npu_sim_worker_start(dev) :
 			     npu_fail(NPU_ERR_NOMEM, "device %s: no memory", dev->base.name);
 	if (status) {

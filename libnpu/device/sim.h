@@ -60,6 +60,13 @@ struct sim_queue {
 	struct sim_queue *next;		/* in the device's list */
 };
 
+/* How a job let others have the core. */
+struct sim_yields {
+	uint64_t gap_ns;		/* longest time from one YIELD to the next, if it ran through */
+	uint64_t part_ns;		/* longest time from one start to the next place where it was put aside */
+	uint32_t put_aside;
+};
+
 struct sim_device {
 	npu_device base;
 	struct sim_chip chip;
@@ -75,6 +82,7 @@ struct sim_device {
 	pthread_cond_t done;		/* waiters: a job ended */
 	struct sim_queue *queues;	/* the next to look at first */
 	struct sim_queue *running;	/* whose job is on the core */
+	struct sim_yields last_yields;	/* of the job that ended last */
 	bool stop_running;		/* that job shall end */
 	bool exit;
 	pthread_t worker;
@@ -108,6 +116,8 @@ static inline struct sim_fence *to_sim_fence(npu_fence *fence)
 
 /* For tests: the model reports concurrent commands that touch the same SRAM as faults. */
 void npu_sim_check_hazards(npu_device *dev, bool on);
+/* Put jobs aside at every YIELD, then let them go on without SRAM and semaphores. */
+void npu_sim_preempt(npu_device *dev, bool on);
 
 /* sim_mem.c */
 void npu_sim_mem_init(struct sim_device *dev);

@@ -143,16 +143,34 @@ static struct sim_queue *pick(struct sim_device *dev)
 	return queue;
 }
 
-/* Runs @job; called without the lock. */
-static void run_core(struct sim_device *dev, const struct sim_job *job, unsigned int *last_asid,
-		     struct sim_result *result)
+static void note_part(struct sim_yields *yields, const struct sim_result *result)
+{
+	uint64_t ns = result->profile.end_ns - result->profile.start_ns;
+
+	if (ns > yields->part_ns)
+		yields->part_ns = ns;
+}
+
+/* Runs @job; called without the lock.  A core yields only where the device was opened so; then the job loses
+ * what it may lose.
+ */
+static void run_core(struct sim_device *dev, struct sim_job *job, unsigned int *last_asid,
+		     struct sim_result *result, struct sim_yields *yields)
 {
 	if (job->asid != *last_asid)
 		sim_core_scrub(dev->core);
 	*last_asid = job->asid;
 	sim_core_run(dev->core, job, result);
-	while (result->state == NE1_CORE_YIELDED)
-		sim_core_resume(dev->core, result);
+	*yields = (struct sim_yields){ .gap_ns = result->yield_gap_ns };
+	note_part(yields, result);
+	while (result->state == NE1_CORE_YIELDED) {
+		sim_core_scrub(dev->core);
+		job->continued = true;
+		job->pos = result->pos;
+		sim_core_run(dev->core, job, result);
+		note_part(yields, result);
+		yields->put_aside++;
+	}
 }
 
 /* Tell the fence how its job ended. */
@@ -180,15 +198,17 @@ static void run_one(struct sim_device *dev, struct sim_queue *queue, unsigned in
 {
 	struct sim_pending *p = pop(queue);
 	struct sim_result result;
+	struct sim_yields yields;
 	npu_status status;
 
 	dev->running = queue;
 	dev->stop_running = false;
 	sim_core_clear_stop(dev->core);
 	pthread_mutex_unlock(&dev->work_lock);
-	run_core(dev, &p->job, last_asid, &result);
+	run_core(dev, &p->job, last_asid, &result, &yields);
 	pthread_mutex_lock(&dev->work_lock);
 	dev->running = NULL;
+	dev->last_yields = yields;
 	status = end_job(dev, p->fence, &result, dev->stop_running);
 	pending_free(p);
 	if (status) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests on the real model, for the device in NPU_DEVICE.
-test-model := $(addprefix $(O)/tests/model/,golden equal)
+test-model := $(addprefix $(O)/tests/model/,golden equal preempt)
 
 $(test-model): %: %.o $(O)/tests/model/model.o $(O)/tests/model/path.o $(O)/libnpu.a $(O)/libnpusim.a
 	$(say) LD $@

@@ -77,6 +77,8 @@ static const struct shape {
 	  { 200, 200, 150 } },
 };
 
+static uint32_t put_aside;
+
 static void test_shape(void **state)
 {
 	const struct shape *s = *state;
@@ -90,12 +92,22 @@ static void test_shape(void **state)
 	assert_int_equal(npu_program_n_segments(decode.p), 2);
 	for (i = 0; i < 6 && s->steps[i]; i++)
 		rig_step(&prefill, s->steps[i]);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		rig_step(&decode, 1);
 	rig_step(&prefill, 1);
+	rig_step(&prefill, 1);
+	put_aside += r.put_aside;
 	rig_program_free(&prefill);
 	rig_program_free(&decode);
 	rig_close(&r);
+}
+
+/* Behind all shapes: that they were put aside is no accident. */
+static void test_put_aside(void **state)
+{
+	(void)state;
+	print_message("# put aside %u times\n", put_aside);
+	assert_true(put_aside > 100);
 }
 
 /* ---- context and logits ------------------------------------------------------------------ */
@@ -315,7 +327,9 @@ static void test_traffic(void **state)
 	assert_true(stats.dram_rd_bytes > info.weight_bytes);
 	extra = 64ull * info.n_commands + 2 * 2 * 192 * 2 + 16 * 576 * 4;
 	assert_true(stats.dram_rd_bytes < info.weight_bytes + extra);
-	assert_true(stats.dram_wr_bytes <= 2 * 2 * 192 * 2 + 2000 * 4 + 256);
+	/* What is saved before YIELDs may take a tenth of the time. */
+	assert_true(stats.dram_wr_bytes <=
+		    2 * 2 * 192 * 2 + 2000 * 4 + 256 + stats.dram_rd_bytes / 10);
 	rig_program_free(&p);
 	rig_close(&r);
 }
@@ -420,6 +434,7 @@ static void test_options(void **state)
 int main(void)
 {
 	static const struct CMUnitTest fixed[] = {
+		cmocka_unit_test(test_put_aside),
 		cmocka_unit_test(test_every_position),
 		cmocka_unit_test(test_logits),
 		cmocka_unit_test(test_cpu_ops),

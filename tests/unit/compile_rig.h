@@ -21,9 +21,11 @@ struct rig {
 	struct npu_cpu *cpu;
 	uint8_t *cpu_kv;	/* in order of layers, K before V */
 	uint32_t pos;
+	uint32_t steps;		/* every other one is put aside at all its YIELDs */
+	uint32_t put_aside;	/* how often that was */
 };
 
-/* Device "sim" with the profile "edge" but @sram_bytes of SRAM. */
+/* Device "sim" with the profile "edge" but @sram_bytes of SRAM and so slow a memory that small models have YIELDs. */
 npu_device *rig_device(uint32_t sram_bytes);
 
 void rig_open(struct rig *r, const struct tiny_spec *spec, uint32_t n_ctx, uint32_t sram_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dependencies of command streams: random programs, with skipped regions, give the same memory
- * whether the stream orders them or every command waits for the one before.  The hazard checker is
- * on.
+ * whether the stream orders them or every command waits for the one before, and whether or not they are put
+ * aside at each YIELD.  The hazard checker is on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +16,14 @@
 
 #include "compile/stream.h"
 #include "compile_rig.h"
+#include "device/sim.h"
 
 #define SRAM		65536u
 #define AREA		8192u	/* that the programs use, behind the carriers' */
 #define DATA_AT		0u	/* in the BO: initial SRAM, then what ST writes */
 #define OUT_AT		65536u
 #define DUMP_AT		131072u
+#define SAVE_AT		147456u
 #define PARAMS_AT	196608u
 #define STREAM_AT	200704u
 #define BO_BYTES	(1u << 20)
@@ -29,7 +31,7 @@
 
 /* One step of a program: a command with its accesses, or a group's structure. */
 struct step {
-	enum { CMD, GROUP, REGION, GROUP_END } kind;
+	enum { CMD, GROUP, REGION, GROUP_END, PLACE } kind;	/* PLACE: for a YIELD */
 	uint32_t limit;
 	union ne1_cmd cmd;
 	struct access acc[4];
@@ -173,6 +175,22 @@ static void push_group(struct program *p)
 	p->steps[p->n++] = (struct step){ .kind = GROUP_END };
 }
 
+/* A YIELD that saves all before it. */
+static void push_yield(struct program *p)
+{
+	push_dma(p, NE1_OP_ST, SAVE_AT, CARRIER_SRAM, AREA);
+	p->steps[p->n++] = (struct step){ .kind = PLACE };
+}
+
+/* With what a job needs that goes on behind push_yield(). */
+static void yield_behind(struct stream *s, const struct step *save)
+{
+	union ne1_cmd load = save->cmd;
+
+	load.hdr.opcode = NE1_OP_LD;
+	stream_yield(s, &load, 1);
+}
+
 static void make_program(struct program *p, uint32_t seed)
 {
 	uint32_t i, n;
@@ -182,6 +200,8 @@ static void make_program(struct program *p, uint32_t seed)
 	push_dma(p, NE1_OP_LD, DATA_AT, CARRIER_SRAM, AREA);
 	n = 40 + rnd(p, 150);
 	for (i = 0; i < n; i++) {
+		if (rnd(p, 20) == 0)
+			push_yield(p);
 		if (rnd(p, 12) == 0)
 			push_group(p);
 		else
@@ -204,6 +224,8 @@ static uint32_t build_tracked(const struct program *p, union ne1_cmd *out)
 
 		if (st->kind == CMD)
 			stream_add(&s, &st->cmd, st->acc, st->n_acc);
+		else if (st->kind == PLACE)
+			yield_behind(&s, st - 1);
 		else if (st->kind == GROUP)
 			stream_group_begin(&s);
 		else if (st->kind == REGION)
@@ -291,21 +313,25 @@ static uint8_t *run(const struct program *p, uint32_t value, bool tracked)
 static void test_random(void **state)
 {
 	static struct program p;
+	uint32_t seed, value, put_aside = 0;
 	uint8_t *want, *got;
-	uint32_t seed, value;
 
 	(void)state;
 	for (seed = 1; seed <= 250; seed++) {
 		make_program(&p, seed);
 		for (value = 0; value < 4; value++) {
 			want = run(&p, value, false);
+			npu_sim_preempt(dev, seed % 2);
 			got = run(&p, value, true);
+			npu_sim_preempt(dev, false);
+			put_aside += to_sim_device(dev)->last_yields.put_aside;
 			if (memcmp(want, got, PARAMS_AT))
 				fail_msg("seed %u, value %u: memory differs", seed, value);
 			free(want);
 			free(got);
 		}
 	}
+	assert_true(put_aside > 1000);
 }
 
 /* ---- particular cases ---------------------------------------------------------------------- */

@@ -66,6 +66,7 @@ struct sim_core {
 	struct engine eng[ENGINES];
 	unsigned int sem[NE1_SEMS];
 	uint64_t now_ps, reported_ps;	/* of this run */
+	uint64_t yield_ps, gap_ps;	/* last YIELD in this run, longest way to one */
 	uint64_t ran_ps;		/* in runs before a yield */
 	double energy_pj;		/* likewise */
 	uint64_t order;			/* starts so far */
@@ -486,6 +487,13 @@ static bool skip(struct sim_core *core, uint32_t count)
 	return true;
 }
 
+static void note_gap(struct sim_core *core)
+{
+	if (core->now_ps - core->yield_ps > core->gap_ps)
+		core->gap_ps = core->now_ps - core->yield_ps;
+	core->yield_ps = core->now_ps;
+}
+
 static bool control_yield(struct sim_core *core, const struct ne1_cmd_yield *c)
 {
 	if (!sim_all_zero(c->pad, sizeof(c->pad))) {
@@ -497,6 +505,7 @@ static bool control_yield(struct sim_core *core, const struct ne1_cmd_yield *c)
 		return false;
 	}
 	core->restore = c->count;
+	note_gap(core);
 	if (core->asked)
 		return control_leave(core, NE1_CORE_YIELDED);
 	return !c->count || skip(core, c->count);
@@ -756,6 +765,7 @@ static void fill_result(struct sim_core *core, struct sim_result *result)
 		}
 	}
 	result->pos = core->pc;
+	result->yield_gap_ns = core->gap_ps / 1000;
 	result->profile = core->prof;
 	fill_counters(core, result->count);
 }
@@ -768,6 +778,7 @@ static void run_stretch(struct sim_core *core, struct sim_result *result)
 	core->state = NE1_CORE_RUNNING;
 	if (!failed(core))
 		run_events(core);
+	note_gap(core);
 	fill_profile(core);
 	fill_result(core, result);
 	core->ran_ps += core->now_ps;
@@ -785,7 +796,7 @@ static void begin_stretch(struct sim_core *core)
 	if (hooks)
 		core->run.freq_khz = hooks->freq_khz(hooks->ctx, core->run.freq_khz);
 	sim_dram_init(&core->dram, core->ctx.chip);
-	core->now_ps = core->reported_ps = 0;
+	core->now_ps = core->reported_ps = core->yield_ps = 0;
 	core->fe_ready_ps = 1000ull * core->ctx.chip->dram.read_ns;
 }
 
@@ -812,7 +823,7 @@ void sim_core_run(struct sim_core *core, const struct sim_job *job, struct sim_r
 	core->misses = core->ctx.mem->misses;
 	core->fetched = false;
 	core->order = 0;
-	core->ran_ps = 0;
+	core->ran_ps = core->gap_ps = 0;
 	core->energy_pj = 0;
 	memset(core->eng, 0, sizeof(core->eng));
 	memset(core->sem, 0, sizeof(core->sem));

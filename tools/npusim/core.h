@@ -32,6 +32,7 @@ struct sim_result {
 	uint64_t fault_va;
 	uint32_t fault_info;	/* as NE1_REG_MMU_FAULT without VALID for MMU faults; unit << 12 otherwise */
 	uint32_t pos;		/* YIELDED: the command after the YIELD */
+	uint64_t yield_gap_ns;	/* longest time that the front end took from one YIELD (or start) to the next (or end) */
 	/* Since sim_core_run(), so without what was done before a job was put aside; also filled when
 	 * profile_va is 0 or the job failed.
 	 */

@@ -63,6 +63,8 @@ struct npu_telemetry {
  *   "drm:/dev/accel/accel3"	that one
  *   "sim"			the model of chip profile "edge"
  *   "sim:CHIP"			of that profile (a built-in name, or a path with a '/')
+ *   "sim:CHIP,preempt"		each job is put aside at every place where that is allowed, loses
+ *				what the core holds of it, and goes on: for tests
  *   NULL			$NPU_DEVICE, or "drm" if that is not set
  * NPU_ERR_NO_DEVICE: nothing there, no permission, or a driver or contract of another major
  * version. NPU_ERR_INVALID: no such kind of device ("cpu" is none).
