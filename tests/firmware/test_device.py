@@ -217,7 +217,7 @@ def test_destroy_of_running_job():
         assert Queue(host, 0, Vm(host, 2)).run(end())[:2] == (1, C.NE1_FAULT_NONE)
 
 
-STAGE = 4096 * 183	# bytes: about 100 us on chip tiny
+LINKS = 40		# of the chain of copies, before it begins again
 
 
 def stages(n, yields=True, back=True):
@@ -226,7 +226,7 @@ def stages(n, yields=True, back=True):
         dma(C.NE1_OP_LD, 0, 4096, sram=4096, rows=183) +
         dma(C.NE1_OP_LD, at, 64, signal=0) + dma(C.NE1_OP_ST, at + 64, 64, wait=0) +
         (header(C.NE1_OP_YIELD).ljust(64, b"\0") if yields else b"")
-        for at in ((64 * i if back else 0) for i in range(n)))
+        for at in ((64 * (i % LINKS) if back else 0) for i in range(n)))
     return part + end()
 
 
@@ -246,39 +246,39 @@ def profile(host, vm, at):
 
 def test_preemption():
     """a realtime job starts after one yield interval; the flood that it met goes on to the same results"""
-    low_priority, realtime, n = 3, 0, 24
+    low_priority, realtime, n, jobs = 3, 0, 100, 2
     with Machine("--mode", "paced", "--chip", "tiny") as host:
         floods = [Queue(host, i, Vm(host, 1 + i), low_priority, 1000) for i in range(2)]
         rt = Queue(host, 3, Vm(host, 9), realtime)
         for i, queue in enumerate(floods):
             host.put(queue.vm.pages[DATA], bytes([0x40 + i]) * 64)
             stream = LongStream(host, queue.vm, i, stages(n))
-            for _ in range(4):
+            for _ in range(jobs):
                 queue.push(None, size=stream.size, profile=DATA + 3072)
         for queue in floods:
             queue.ring_doorbell()
         waits = []
-        while any(queue.field("done_seqno") < 4 for queue in floods):
+        while any(queue.field("done_seqno") < jobs for queue in floods):
             wait_until(lambda: any(queue.field("on_core") for queue in floods) or
-                       all(queue.field("done_seqno") == 4 for queue in floods))
+                       all(queue.field("done_seqno") == jobs for queue in floods))
             before = host.client.reg(C.NE1_REG_TIME_LO) | host.client.reg(C.NE1_REG_TIME_HI) << 32
             waits.append(rt.run(end())[6] - before)
         assert sum(queue.field("preempted") for queue in floods) > 4
         assert rt.field("preempted") == 0
         for i, queue in enumerate(floods):
-            assert [queue.result(s)[1] for s in range(1, 5)] == [C.NE1_FAULT_NONE] * 4
-            data = host.get(queue.vm.pages[DATA], f"<{64 * (n + 1)}B")
+            assert [queue.result(s)[1] for s in range(1, jobs + 1)] == [C.NE1_FAULT_NONE] * jobs
+            data = host.get(queue.vm.pages[DATA], f"<{64 * (LINKS + 1)}B")
             assert set(data) == {0x40 + i}
             assert (queue.field("run_seqno"), queue.field("on_core")) == (0, 0)
             assert profile(host, queue.vm, 3072)[10] == 4 * n + 1		# commands of the whole job
             first = queue.result(1)
-            assert queue.field("busy_ns") < queue.result(4)[7] - first[6]
+            assert queue.field("busy_ns") < queue.result(jobs)[7] - first[6]
         waits.sort()
-        # Half of them at least met nothing but the interval: the host's scheduler is no part of this.
+        # An interval is 100 us, a job 10 ms; what lies between is the host's scheduler (test_clock.c measures).
         middle = waits[len(waits) // 2]
         print(f"# realtime jobs started {waits[0] / 1000:.0f} to {waits[-1] / 1000:.0f} us after their "
               f"doorbell, {middle / 1000:.0f} us in the middle of {len(waits)}")
-        assert middle < 1_000_000, f"{waits} ns"
+        assert middle < 3_000_000, f"{waits} ns"
 
 
 def test_round_robin():
