@@ -46,6 +46,7 @@ tool-programs :=
 unit-tests :=
 script-tests :=
 model-tests :=
+model-npu-tests :=
 test-programs :=
 valgrind-tests :=
 fuzzers :=

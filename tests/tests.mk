@@ -14,9 +14,9 @@ script-tests += tests/unit/runner
 check-unit: $(unit-tests) $(test-programs) ## host unit tests (no VM, no model)
 	$(Q)$(run) --suite unit $(unit-tests) $(script-tests)
 
-check-model: $(model-tests) ## the model's numbers against independent ones, CPU and in-process NPU
+check-model: $(model-tests) $(model-npu-tests) ## the model's numbers against independent ones, CPU and in-process NPU
 	$(Q)NPU_DEVICE=cpu $(run) --suite model-cpu $(model-tests)
-	$(Q)NPU_DEVICE=sim $(run) --suite model-sim $(model-tests)
+	$(Q)NPU_DEVICE=sim $(run) --suite model-sim $(model-tests) $(model-npu-tests)
 
 # TSan where there are threads; ASan and UBSan everywhere.
 tsan-names := core_test device session cpu_exec test_device.py test_protocol.py test_mc.py test_faults.py \
