@@ -53,6 +53,9 @@ check-valgrind: $(valgrind-tests) ## the small unit tests under valgrind
 # What a guest needs besides module and firmware.
 guest-programs: $(O)/npu-run $(kselftests) $(O)/tests/unit/device ## programs for the machine with the NPU
 
-.PHONY: check check-unit check-model check-san check-fuzz check-static check-valgrind guest-programs
+.PHONY: check check-long check-unit check-model check-san check-fuzz check-static check-valgrind guest-programs
 check: setup ## set-up, then all tests; prints totals
 	tests/check
+
+check-long: setup ## the tests that take hours: 1,000 loads and kills, 200 unbinds, two hours of random ioctls
+	tests/check-long
