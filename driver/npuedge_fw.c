@@ -212,6 +212,30 @@ static void npuedge_fw_init_shared(struct npuedge_device *edev)
 	};
 }
 
+static void npuedge_fw_report_failure(struct npuedge_device *edev, u32 state, u32 error)
+{
+	static const char * const reasons[] = {
+		[NE1_BOOT_ERR_DMA] = "image not readable",
+		[NE1_BOOT_ERR_MAGIC] = "no firmware image",
+		[NE1_BOOT_ERR_HEADER] = "bad header",
+		[NE1_BOOT_ERR_SIZE] = "bad size",
+		[NE1_BOOT_ERR_HASH] = "bad hash",
+		[NE1_BOOT_ERR_KEY] = "unknown key",
+		[NE1_BOOT_ERR_SIGNATURE] = "bad signature",
+	};
+	const struct ne1_fw_header *h = edev->fw->image.cpu;
+
+	if (state == NE1_BOOT_STATE_FAILED && error == NE1_BOOT_ERR_ROLLBACK)
+		drm_err(&edev->base,
+			"boot ROM refuses the firmware: rollback to security version %u, need %u\n",
+			h->security_version, npuedge_read(edev, NE1_REG_SECURITY_MIN));
+	else if (state == NE1_BOOT_STATE_FAILED && error < ARRAY_SIZE(reasons) && reasons[error])
+		drm_err(&edev->base, "boot ROM refuses the firmware: %s (error %u)\n",
+			reasons[error], error);
+	else
+		drm_err(&edev->base, "firmware does not start: state %u, error %u\n", state, error);
+}
+
 static int npuedge_fw_wait_ready(struct npuedge_device *edev)
 {
 	u32 status, state;
@@ -222,8 +246,7 @@ static int npuedge_fw_wait_ready(struct npuedge_device *edev)
 				 5000, edev->timeouts->boot * USEC_PER_MSEC);
 	state = FIELD_GET(NE1_BOOT_STATE_MASK, status);
 	if (ret || state != NE1_BOOT_STATE_READY) {
-		drm_err(&edev->base, "firmware does not start: state %u, error %u\n", state,
-			FIELD_GET(NE1_BOOT_ERROR_MASK, status));
+		npuedge_fw_report_failure(edev, state, FIELD_GET(NE1_BOOT_ERROR_MASK, status));
 		return ret ?: -EIO;
 	}
 	return 0;
