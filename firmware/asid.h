@@ -11,8 +11,9 @@ void asid_init(unsigned int count);
 
 /*
  * The ASID of VM @vm with page-table root @pgd for one turn of a job, to be given back with
- * asid_put().  Takes the one least recently used among those without a running job if the VM has none; 0
- * if all are in use.  A job that is put aside holds none, so that many of them cannot keep others out.
+ * asid_put().  Takes the one least recently used among those without a running job if the VM has
+ * none; 0 if all are in use.  A job that is put aside holds none, so that many of them cannot keep
+ * others out.
  */
 unsigned int asid_get(uint32_t vm, uint64_t pgd);
 void asid_put(unsigned int asid);

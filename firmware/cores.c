@@ -94,7 +94,8 @@ void core_start(unsigned int c, uint32_t pos)
 
 	if (pos)
 		hal_write(regs + NE1_MC_CORE_POS, pos);
-	hal_write(regs + NE1_MC_CORE_CTRL, pos ? NE1_CORE_START | NE1_CORE_CONTINUE : NE1_CORE_START);
+	hal_write(regs + NE1_MC_CORE_CTRL,
+		  pos ? NE1_CORE_START | NE1_CORE_CONTINUE : NE1_CORE_START);
 }
 
 void core_release(unsigned int c)

@@ -42,8 +42,8 @@ void cores_request_yield(uint32_t mask);
 void cores_stop(uint32_t mask);
 
 /*
- * TIMER_STOP has expired: mask of cores that were asked to stop and have not started a command since
- * the last look.  Each is reported once per stop.
+ * TIMER_STOP has expired: mask of cores that were asked to stop and have not started a command
+ * since the last look.  Each is reported once per stop.
  */
 uint32_t cores_check_stops(void);
 

@@ -8,7 +8,8 @@
 
 void counters_init(void);
 
-/* Starts at zero, or stops and leaves the table as it is.  False: the host has laid out no table. */
+/* Starts at zero, or stops and leaves the table as it is.  False: the host has laid out no table.
+ */
 bool counters_enable(bool on);
 
 /* @index belongs to a new queue. */

@@ -17,8 +17,9 @@ bool fault_is_expected(const struct queue *q);
 void fault_check(struct queue *q);
 
 /*
- * A core of @q's job was asked to stop and hangs.  What waits for its end is answered with NE1_MSG_HUNG; if
- * nothing waits, because its job failed on another core, the queue's fault is reported now.
+ * A core of @q's job was asked to stop and hangs.  What waits for its end is answered with
+ * NE1_MSG_HUNG; if nothing waits, because its job failed on another core, the queue's fault is
+ * reported now.
  */
 void fault_hung(struct queue *q);
 

@@ -5,7 +5,9 @@
 
 void heartbeat_init(void);
 
-/* TIMER_BEAT has expired and all that was pending has been served: only a loop that works gets here. */
+/* TIMER_BEAT has expired and all that was pending has been served: only a loop that works gets
+ * here.
+ */
 void heartbeat_tick(void);
 
 /* After SHUTDOWN: no timer, no watchdog. */

@@ -192,8 +192,8 @@ static void account_turn(struct queue *q)
 	q->busy_cycles += t->cycles;
 }
 
-/* No core works for @q any more: its job has ended, or else it is put aside, unless it was to stop and a
- * YIELD came before.
+/* No core works for @q any more: its job has ended, or else it is put aside, unless it was to stop
+ * and a YIELD came before.
  */
 static void end_turn(struct queue *q)
 {
@@ -262,8 +262,8 @@ void job_check_stops(void)
 	for (unsigned int c = 0; c < cores_count(); c++) {
 		if (!(hung >> c & 1))
 			continue;
-		log_error("core %u does not stop: command %u of the job's, queue %u seqno 0x%llx", c,
-			  (unsigned int)hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_PROGRESS),
+		log_error("core %u does not stop: command %u of the job's, queue %u seqno 0x%llx",
+			  c, (unsigned int)hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_PROGRESS),
 			  core_queue(c)->index,
 			  (unsigned long long)core_queue(c)->result.seqno);
 		fault_hung(core_queue(c));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs on compute cores: from the descriptor in the ring to the result.  A job that was started is on
- * cores or put aside: then each of its streams has ended or yielded, no core works for it, and it goes
- * on later on any cores.  The time in between, on cores, is a turn.
+ * Jobs on compute cores: from the descriptor in the ring to the result.  A job that was started is
+ * on cores or put aside: then each of its streams has ended or yielded, no core works for it, and
+ * it goes on later on any cores.  The time in between, on cores, is a turn.
  */
 #ifndef NE1_FW_JOB_H
 #define NE1_FW_JOB_H
@@ -18,8 +18,8 @@
 bool job_start(struct queue *q);
 
 /*
- * Cores that the job of @q, which is ready or on cores, needs to start or to go on; 0 if its descriptor is
- * bad.  Reads the descriptor if that was not done.
+ * Cores that the job of @q, which is ready or on cores, needs to start or to go on; 0 if its
+ * descriptor is bad.  Reads the descriptor if that was not done.
  */
 unsigned int job_width(struct queue *q);
 

@@ -59,8 +59,8 @@ struct queue *queue_at(uint32_t index)
 	return &queues[index];
 }
 
-/* The scheduler sees a queue only while a job of it may start or go on: an operation that waits for the
- * end of a turn is carried out before the next one.
+/* The scheduler sees a queue only while a job of it may start or go on: an operation that waits
+ * for the end of a turn is carried out before the next one.
  */
 static void update_ready(struct queue *q)
 {

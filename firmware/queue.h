@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queues: the firmware's copy of each struct ne1_fw_queue and the life of a queue.  A queue runs
- * one job at a time, in ring order; different queues run side by side on different cores.  Its job may
- * be put aside in the middle, and then the queue is ready like one with a job that was not started.
+ * one job at a time, in ring order; different queues run side by side on different cores.  Its job
+ * may be put aside in the middle, and then the queue is ready like one with a job that was not
+ * started.
  */
 #ifndef NE1_FW_QUEUE_H
 #define NE1_FW_QUEUE_H
@@ -48,7 +49,7 @@ struct queue {
 	uint32_t done_count, preempted;
 
 	uint64_t slice_ns;	/* time slice, > 0 */
-	uint64_t used_ns;	/* of it, by the job on cores up to its last turn; sched.c resets it */
+	uint64_t used_ns;	/* of it, up to the last turn; sched.c resets it */
 
 	/* the job at head, or the one that was started; only job.c changes these */
 	bool loaded;		/* job holds the descriptor at head */
@@ -57,7 +58,7 @@ struct queue {
 	uint8_t running;	/* mask of cores that work on it */
 	uint8_t todo;		/* mask of streams that have not ended */
 	uint8_t asid;		/* while on cores */
-	uint32_t pos[NE1_MAX_CORES]; /* per stream: command to go on with, 0 before the first YIELD */
+	uint32_t pos[NE1_MAX_CORES]; /* per stream: command to go on with, 0: from the start */
 	struct turn turn;
 	struct ne1_job job;
 	struct ne1_job_result result;

@@ -2,11 +2,11 @@
 /*
  * Strict priority between the four levels; within a level queues have turns of one time slice.
  *
- * The ready queues of a level stand in line.  The first one waits until enough cores are free for its
- * job, and none of its level or below overtakes it, so that jobs of one core cannot starve a job of
- * several.  A queue goes to the end of the line when its slice is used up or when it had nothing to run;
- * one that was preempted, or whose job ended early, comes back to the front with the rest of its slice, but
- * behind one that is collecting cores.
+ * The ready queues of a level stand in line.  The first one waits until enough cores are free for
+ * its job, and none of its level or below overtakes it, so that jobs of one core cannot starve a
+ * job of several.  A queue goes to the end of the line when its slice is used up or when it had
+ * nothing to run; one that was preempted, or whose job ended early, comes back to the front with
+ * the rest of its slice, but behind one that is collecting cores.
  *
  * Nobody is taken off a core but at a YIELD.  Which cores are to yield is worked out anew whenever
  * something has changed, so a request whose reason is gone is taken back.
@@ -112,8 +112,8 @@ static unsigned int size_of(uint32_t mask)
 	return n;
 }
 
-/* Cores that yield for other reasons than time or priority: their queue is to be suspended, or another core
- * of their job has yielded already, and the job is put aside only as a whole.
+/* Cores that yield for other reasons than time or priority: their queue is to be suspended, or
+ * another core of their job has yielded already, and the job is put aside only as a whole.
  */
 static uint32_t must_yield(void)
 {
@@ -128,7 +128,8 @@ static uint32_t must_yield(void)
 	return mask;
 }
 
-/* The cores outside of @taken of a job with the lowest priority below @level; 0 if there is none. */
+/* The cores outside of @taken of a job with the lowest priority below @level; 0 if there is none.
+ */
 static uint32_t lowest_below(unsigned int level, uint32_t taken)
 {
 	const struct queue *lowest = NULL;
@@ -143,8 +144,8 @@ static uint32_t lowest_below(unsigned int level, uint32_t taken)
 	return lowest ? lowest->running : 0;
 }
 
-/* Adds jobs of lower priority to the cores of @coming until they are @need; if even all were not enough,
- * none is disturbed.
+/* Adds jobs of lower priority to the cores of @coming until they are @need; if even all were not
+ * enough, none is disturbed.
  */
 static bool claim(const struct queue *q, unsigned int need, uint32_t *coming)
 {
@@ -160,7 +161,9 @@ static bool claim(const struct queue *q, unsigned int need, uint32_t *coming)
 	return true;
 }
 
-/* Adds to @mask what has to yield for those who wait, in their order.  Cores that come free anyway count. */
+/* Adds to @mask what has to yield for those who wait, in their order.  Cores that come free anyway
+ * count.
+ */
 static uint32_t preempt(uint32_t mask)
 {
 	uint32_t coming = cores_idle() | mask;
@@ -180,20 +183,23 @@ static uint32_t preempt(uint32_t mask)
 	return coming & ~cores_idle();
 }
 
-/* Adds jobs whose slice is used up while others of their level wait, and sets the timer for the next one. */
+/* Adds jobs whose slice is used up while others of their level wait, and sets the timer for the
+ * next one.
+ */
 static uint32_t end_slices(uint32_t mask)
 {
 	uint64_t now = 0, first = UINT64_MAX;
 
 	for (unsigned int c = 0; c < cores_count(); c++) {
 		const struct queue *q = core_queue(c);
-		uint64_t end;
+		uint64_t left, end;
 
 		if (!q || mask >> c & 1 || !first_in(&lines[q->priority]))
 			continue;
 		if (!now)
 			now = timer_now();
-		end = core_started_ns(c) + (q->used_ns < q->slice_ns ? q->slice_ns - q->used_ns : 0);
+		left = q->used_ns < q->slice_ns ? q->slice_ns - q->used_ns : 0;
+		end = core_started_ns(c) + left;
 		if (end <= now)
 			mask |= q->running;
 		else if (end < first)

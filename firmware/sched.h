@@ -12,7 +12,9 @@ void sched_init(void);
 /* A job of @q may start or go on, or not. */
 void sched_set_ready(struct queue *q, bool ready);
 
-/* Starts jobs until none is ready or the next one does not fit; then asks for the YIELDs that it needs. */
+/* Starts jobs until none is ready or the next one does not fit; then asks for the YIELDs that it
+ * needs.
+ */
 void sched_run(void);
 
 #endif

@@ -19,7 +19,9 @@ uint64_t timer_now(void);	/* device time, ns */
 /* Replaces the deadline of @t; UINT64_MAX: none. */
 void timer_set(enum timer t, uint64_t at_ns);
 
-/* The interrupt has come: mask (1 << enum timer) of the deadlines that have passed; they are off now. */
+/* The interrupt has come: mask (1 << enum timer) of the deadlines that have passed; they are off
+ * now.
+ */
 uint32_t timer_expired(void);
 
 /* No deadline is left. */

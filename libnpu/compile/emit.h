@@ -88,7 +88,9 @@ struct emit_sizes {
 npu_status npu_emit(const struct plan *plan, const struct emit_env *env, struct stream *stream,
 		    struct emit_sizes *sizes);
 
-/* emit_yield.c: room for a YIELD behind node @node or, @inside, between its parts; what was added since the last. */
+/* emit_yield.c: room for a YIELD behind node @node or, @inside, between its parts; what was added
+ * since the last.
+ */
 void yield_init(struct yields *y, const struct npu_chip_info *chip, uint64_t save_offset);
 void yield_count(struct yields *y, const union ne1_cmd *cmd);
 void emit_yield(struct emit *e, uint32_t node, bool inside);

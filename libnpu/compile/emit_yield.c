@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where a program lets others have the core.  A YIELD may stand between nodes, and between the chunks of an
- * output that is streamed.  Before it, what only the SRAM holds is stored; behind it stands what loads that again
- * and what the rings had loaded ahead.  Where nobody asks, that is skipped, and the loads ahead go on across
- * the YIELD: it costs the stores.
+ * Where a program lets others have the core.  A YIELD may stand between nodes, and between the
+ * chunks of an output that is streamed.  Before it, what only the SRAM holds is stored; behind it
+ * stands what loads that again and what the rings had loaded ahead.  Where nobody asks, that is
+ * skipped, and the loads ahead go on across the YIELD: it costs the stores.
  */
 #include <stdlib.h>
 
 #include "compile/emit.h"
 #include "error.h"
 
-/* A YIELD at the first place that lies at least so much behind the last one.  Nodes of a decode step take up to 40 us,
- * and commands on their way when a YIELD is asked for about 30 more.
+/* A YIELD at the first place that lies at least so much behind the last one.  Nodes of a decode
+ * step take up to 40 us, and commands on their way when a YIELD is asked for about 30 more.
  */
 #define MIN_NS		50000u
 /* Stores may take this part of the time in between. */

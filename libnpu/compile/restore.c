@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What stands behind the YIELDs of a stream.  While commands are added, a later one may still make an
- * earlier one signal, so how far each semaphore is ahead of its waits at a YIELD is known only when the
- * stream is finished; then the blocks are put in.
+ * What stands behind the YIELDs of a stream.  While commands are added, a later one may still make
+ * an earlier one signal, so how far each semaphore is ahead of its waits at a YIELD is known only
+ * when the stream is finished; then the blocks are put in.
  *
- * A block loads the SRAM, waits for its last load, and signals each semaphore as often as commands before the
- * YIELD have and nobody has waited for yet.  Regions that may be skipped balance their semaphores and hold no YIELD, so
- * they do not count.
+ * A block loads the SRAM, waits for its last load, and signals each semaphore as often as commands
+ * before the YIELD have and nobody has waited for yet.  Regions that may be skipped balance their
+ * semaphores and hold no YIELD, so they do not count.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,7 @@ static bool grow(struct stream *s, void **array, uint32_t *max, uint32_t want, s
 		return true;
 	p = realloc(*array, n * size);
 	if (!p) {
-		s->status = npu_fail(NPU_ERR_NOMEM, "stream: no memory for %u commands of restoring",
-				     n);
+		s->status = npu_fail(NPU_ERR_NOMEM, "stream: no memory for %u loads", n);
 		return false;
 	}
 	*array = p;
@@ -51,7 +50,9 @@ void stream_yield(struct stream *s, const union ne1_cmd *loads, uint32_t n)
 	stream_append(s, &cmd, ENG_NONE);
 }
 
-/* Commands that signal @ahead[] times, two at a time; returns how many, writes them unless @out is NULL. */
+/* Commands that signal @ahead[] times, two at a time; returns how many, writes them unless @out is
+ * NULL.
+ */
 static uint32_t signals(const uint32_t *ahead, union ne1_cmd *out)
 {
 	union ne1_cmd cmd = stream_cmd(NE1_OP_NOP);

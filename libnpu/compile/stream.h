@@ -118,8 +118,8 @@ void stream_group_begin(struct stream *s);
 void stream_region(struct stream *s, uint8_t param, uint32_t limit);
 void stream_group_end(struct stream *s);
 
-/* Outside of groups: a YIELD at which everything in the SRAM that later commands need can be had again by the @n
- * loads, which have no semaphores.
+/* Outside of groups: a YIELD at which everything in the SRAM that later commands need can be had
+ * again by the @n loads, which have no semaphores.
  */
 void stream_yield(struct stream *s, const union ne1_cmd *loads, uint32_t n);
 

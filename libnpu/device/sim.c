@@ -119,8 +119,9 @@ static npu_status parse_name(struct sim_device *dev, const char *name, bool *put
 	if (*put_aside)
 		len -= tail;
 	if (len >= sizeof(chip))
-		return npu_fail(NPU_ERR_NO_DEVICE, "device sim:%s: a name of %zu characters, limit %zu",
-				name, len, sizeof(chip) - 1);
+		return npu_fail(NPU_ERR_NO_DEVICE,
+				"device sim:%s: a name of %zu characters, limit %zu", name, len,
+				sizeof(chip) - 1);
 	memcpy(chip, name, len);
 	chip[len] = '\0';
 	if (sim_chip_load(len ? chip : "edge", &dev->chip, err, sizeof(err)))

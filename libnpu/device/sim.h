@@ -62,8 +62,8 @@ struct sim_queue {
 
 /* How a job let others have the core. */
 struct sim_yields {
-	uint64_t gap_ns;		/* longest time from one YIELD to the next, if it ran through */
-	uint64_t part_ns;		/* longest time from one start to the next place where it was put aside */
+	uint64_t gap_ns;		/* longest from one YIELD to the next, if it ran through */
+	uint64_t part_ns;		/* longest from one start to where it was put aside */
 	uint32_t put_aside;
 };
 

@@ -151,8 +151,8 @@ static void note_part(struct sim_yields *yields, const struct sim_result *result
 		yields->part_ns = ns;
 }
 
-/* Runs @job; called without the lock.  A core yields only where the device was opened so; then the job loses
- * what it may lose.
+/* Runs @job; called without the lock.  A core yields only where the device was opened so; then the
+ * job loses what it may lose.
  */
 static void run_core(struct sim_device *dev, struct sim_job *job, unsigned int *last_asid,
 		     struct sim_result *result, struct sim_yields *yields)

@@ -98,8 +98,9 @@ static void core_start(unsigned int index, uint32_t value)
 	set64(core->regs, NE1_MC_CORE_START_LO, shim_now());
 	for (uint32_t reg = NE1_MC_CORE_RD_LO; reg <= NE1_MC_CORE_CYC_HI; reg += 4)
 		core->regs[reg / 4] = 0;
-	for (uint32_t reg = NE1_MC_CORE_PROGRESS; reg < NE1_MC_CORE_COUNT_LO(NE1_COUNTERS); reg += 4)
-		core->regs[reg / 4] = 0;
+	core->regs[NE1_MC_CORE_PROGRESS / 4] = 0;
+	for (unsigned int i = 0; i < NE1_COUNTERS; i++)
+		set64(core->regs, NE1_MC_CORE_COUNT_LO(i), 0);
 }
 
 static void core_ctrl(unsigned int index, uint32_t value)

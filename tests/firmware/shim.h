@@ -52,7 +52,7 @@ struct shim {
 	unsigned int reg_reads, reg_writes, win_reads, win_writes;
 	struct shim_write trace[SHIM_TRACE];	/* newest writes since shim_trace_clear() */
 	unsigned int traced;
-	uint64_t ns_per_instruction;	/* time that firmware takes; 0, or where the engine counts none */
+	uint64_t ns_per_instruction;	/* device time of firmware, if the engine counts them */
 	jmp_buf halt;		/* hal_halt() goes here */
 	bool halted;
 	uint64_t instructions;	/* of the last shim_run(), where the engine counts them */
@@ -67,8 +67,8 @@ void shim_reset(void);
 void shim_core_end(unsigned int core, enum ne1_fault fault, uint64_t ns);
 
 /*
- * Core @core stops at a YIELD after @ns, with POS = @pos.  It is a violation of the test's if nobody asked
- * for it.
+ * Core @core stops at a YIELD after @ns, with POS = @pos.  It is a violation of the test's if
+ * nobody asked for it.
  */
 void shim_core_yield(unsigned int core, uint32_t pos, uint64_t ns);
 

@@ -52,8 +52,8 @@ static void reset_of_hung_core(void **state)
 	assert_int_equal(reply_status(), -1);
 	pass(1 * MS);
 	assert_int_equal(reply_status(), NE1_MSG_HUNG);
-	assert_non_null(strstr(host_log(), "E core 0 does not stop: command 5 of the job's, queue 0 "
-					   "seqno 0x1\n"));
+	assert_non_null(strstr(host_log(), "E core 0 does not stop: command 5 of the job's, "
+					   "queue 0 seqno 0x1\n"));
 	/* said once; the rest of the firmware goes on */
 	pass(1000 * MS);
 	assert_int_equal(reply_status(), -1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Jobs that are put aside at a YIELD: for whom, when, on which cores they go on, and what counts. */
+/* Jobs that are put aside at a YIELD: for whom, when, on which cores they go on, and what counts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -239,7 +240,9 @@ static void no_preemption_in_vain(void **state)
 	assert_runs(2, 1, 3);
 }
 
-/* A wide job that waits does not keep a core from a higher one, nor from its own level's running job. */
+/* A wide job that waits does not keep a core from a higher one, nor from its own level's running
+ * job.
+ */
 static void waiting_wide_job_inverts_nothing(void **state)
 {
 	(void)state;
@@ -252,7 +255,9 @@ static void waiting_wide_job_inverts_nothing(void **state)
 	assert_runs(1, 0, 0);
 	host_submit(2, 1);
 	assert_runs(2, 1, 2);
-	/* both cores are taken by jobs of one core: the wide one's turn comes with its neighbour's slice */
+	/* both cores are taken by jobs of one core: the wide one's turn comes with its neighbour's
+	 * slice
+	 */
 	pass(SLICE_NS);
 	assert_true(asked(0));
 	assert_false(asked(1));

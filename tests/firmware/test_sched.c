@@ -26,7 +26,9 @@ static int teardown(void **state)
 
 #define SLICE_NS	10000000u	/* the firmware's default */
 
-/* Ends the job of core 0, which took its whole slice, and returns the queue whose job runs there next; -1 if none. */
+/* Ends the job of core 0, which took its whole slice, and returns the queue whose job runs there
+ * next; -1 if none.
+ */
 static int next_queue(unsigned int queues)
 {
 	uint32_t heads[HOST_QUEUES];

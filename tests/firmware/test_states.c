@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every state that a queue can be in, times everything that can happen to it.  The subject is queue 1
- * on the only core; queue 5 is of a higher priority and takes the core where the state needs that.
+ * Every state that a queue can be in, times everything that can happen to it.  The subject is
+ * queue 1 on the only core; queue 5 is of a higher priority and takes the core where the state
+ * needs that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static const char *const event_names[EVENTS] = {
 enum job { NONE, ON_CORE, PUT_ASIDE };
 
 struct outcome {
-	int8_t reply;		/* to the command; LATER: none yet; SILENT: the event is no command */
+	int8_t reply;		/* LATER: none yet; SILENT: the event is no command */
 	uint8_t state;		/* enum ne1_queue_state */
 	uint8_t job;		/* enum job */
 };
@@ -53,12 +54,13 @@ struct outcome {
 #define S	NE1_QUEUE_SUSPENDED
 #define X	NE1_QUEUE_FAULTED
 
-/* Where the core works for somebody else, its events are his and nothing happens to the subject - but
- * the end of his job gives it the core, if it is ready.
+/* Where the core works for somebody else, its events are his and nothing happens to the subject -
+ * but the end of his job gives it the core, if it is ready.
  */
 static const struct outcome table[STATES][EVENTS] = {
 	[FREE] = {
-		[CREATE] = { 0, K, NONE }, [DESTROY] = { BAD, F, NONE }, [SUSPEND] = { BAD, F, NONE },
+		[CREATE] = { 0, K, NONE }, [DESTROY] = { BAD, F, NONE },
+		[SUSPEND] = { BAD, F, NONE },
 		[RESUME] = { BAD, F, NONE }, [RESET] = { BAD, F, NONE }, [FLUSH] = { 0, F, NONE },
 		[SHUTDOWN] = { 0, F, NONE }, [DOORBELL] = { SILENT, F, NONE },
 		[BAD_TAIL] = { SILENT, F, NONE }, [TIMER] = { SILENT, F, NONE },
@@ -109,7 +111,8 @@ static const struct outcome table[STATES][EVENTS] = {
 		[CORE_YIELD] = { SILENT, S, PUT_ASIDE },
 	},
 	[SUSPENDED] = {
-		[CREATE] = { BAD, S, NONE }, [DESTROY] = { 0, F, NONE }, [SUSPEND] = { BAD, S, NONE },
+		[CREATE] = { BAD, S, NONE }, [DESTROY] = { 0, F, NONE },
+		[SUSPEND] = { BAD, S, NONE },
 		[RESUME] = { 0, K, NONE }, [RESET] = { 0, K, NONE }, [FLUSH] = { 0, S, NONE },
 		[SHUTDOWN] = { 0, S, NONE }, [DOORBELL] = { SILENT, S, NONE },
 		[BAD_TAIL] = { SILENT, X, NONE }, [TIMER] = { SILENT, S, NONE },
@@ -117,7 +120,8 @@ static const struct outcome table[STATES][EVENTS] = {
 		[CORE_YIELD] = { SILENT, S, NONE },
 	},
 	[SUSPENDED_WAITING] = {
-		[CREATE] = { BAD, S, NONE }, [DESTROY] = { 0, F, NONE }, [SUSPEND] = { BAD, S, NONE },
+		[CREATE] = { BAD, S, NONE }, [DESTROY] = { 0, F, NONE },
+		[SUSPEND] = { BAD, S, NONE },
 		[RESUME] = { 0, K, ON_CORE }, [RESET] = { 0, K, NONE }, [FLUSH] = { 0, S, NONE },
 		[SHUTDOWN] = { 0, S, NONE }, [DOORBELL] = { SILENT, S, NONE },
 		[BAD_TAIL] = { SILENT, X, NONE }, [TIMER] = { SILENT, S, NONE },
@@ -152,7 +156,8 @@ static const struct outcome table[STATES][EVENTS] = {
 		[CORE_YIELD] = { SILENT, F, NONE },
 	},
 	[FAULTED] = {
-		[CREATE] = { BAD, X, NONE }, [DESTROY] = { 0, F, NONE }, [SUSPEND] = { BAD, X, NONE },
+		[CREATE] = { BAD, X, NONE }, [DESTROY] = { 0, F, NONE },
+		[SUSPEND] = { BAD, X, NONE },
 		[RESUME] = { BAD, X, NONE }, [RESET] = { 0, K, NONE }, [FLUSH] = { 0, X, NONE },
 		[SHUTDOWN] = { 0, X, NONE }, [DOORBELL] = { SILENT, X, NONE },
 		[BAD_TAIL] = { SILENT, X, NONE }, [TIMER] = { SILENT, X, NONE },
@@ -353,8 +358,8 @@ static void check(enum state state, enum event event)
 	queue_state = (uint8_t)host_queue(SUBJECT)->state;
 	if (reply != want->reply || queue_state != want->state || job_now() != want->job)
 		fail_msg("%s, %s: reply %d state %u job %u, not %d %u %u", state_names[state],
-			 event_names[event], reply, queue_state, job_now(), want->reply, want->state,
-			 want->job);
+			 event_names[event], reply, queue_state, job_now(), want->reply,
+			 want->state, want->job);
 	assert_int_equal(shim.violations, 0);
 }
 

@@ -128,7 +128,9 @@ static void step_yield(struct input *in)
 		shim_core_progress(core, take(in, 1));
 }
 
-/* Every job that was started is on cores or can be ended by the host; each core works for one queue. */
+/* Every job that was started is on cores or can be ended by the host; each core works for one
+ * queue.
+ */
 static void check_table(void)
 {
 	uint32_t busy = 0;
@@ -141,9 +143,12 @@ static void check_table(void)
 		check(!q->run_seqno || q->run_seqno > q->done_seqno, "a job runs that has ended");
 		busy |= q->on_core;
 	}
-	for (unsigned int c = 0; c < shim.cap_cores; c++)
-		check(busy >> c & 1 || shim.cores[c].regs[NE1_MC_CORE_STATE / 4] != NE1_CORE_RUNNING,
+	for (unsigned int c = 0; c < shim.cap_cores; c++) {
+		const uint32_t *regs = shim.cores[c].regs;
+
+		check(busy >> c & 1 || regs[NE1_MC_CORE_STATE / 4] != NE1_CORE_RUNNING,
 		      "a core runs for nobody");
+	}
 }
 
 static void step_memory(struct input *in)

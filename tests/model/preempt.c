@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SmolLM2-135M on the in-process NPU with and without being put aside at every YIELD: the same bits; and how
- * long a decode step keeps others waiting for one.
+ * SmolLM2-135M on the in-process NPU with and without being put aside at every YIELD: the same
+ * bits; and how long a decode step keeps others waiting for one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,14 +60,14 @@ static void test_same_bits(void **state)
 	json_t *golden = load_golden();
 	npu_gguf *model = open_model();
 	struct run want = run_all(model, golden, "sim:edge");
+	size_t bytes = N_PROMPTS * (N_STEPS + 1) * (size_t)want.n_vocab * sizeof(float);
 
 	(void)state;
 	for (size_t d = 0; d < sizeof(devices) / sizeof(devices[0]); d++) {
 		struct run got = run_all(model, golden, devices[d]);
 
 		assert_int_equal(got.n_vocab, want.n_vocab);
-		assert_memory_equal(got.logits, want.logits,
-				    N_PROMPTS * (N_STEPS + 1) * (size_t)want.n_vocab * sizeof(float));
+		assert_memory_equal(got.logits, want.logits, bytes);
 		free(got.logits);
 	}
 	free(want.logits);
@@ -128,8 +128,8 @@ static void test_interval(void **state)
 		gap = to_sim_device(straight.dev)->last_yields.gap_ns;
 		n = to_sim_device(preempted.dev)->last_yields.put_aside;
 		longest = to_sim_device(preempted.dev)->last_yields.part_ns;
-		print_message("# position %u: %.0f us, %u YIELDs at most %.1f us apart; put aside at each: %.0f us, "
-			      "a part takes at most %.1f us\n",
+		print_message("# position %u: %.0f us, %u YIELDs at most %.1f us apart; "
+			      "put aside at each: %.0f us, a part takes at most %.1f us\n",
 			      pos[i], a.device_ns * 1e-3, n, gap * 1e-3, b.cycles * 1e-3,
 			      longest * 1e-3);
 		assert_true(n >= a.device_ns / INTERVAL_NS);

@@ -25,7 +25,9 @@ struct rig {
 	uint32_t put_aside;	/* how often that was */
 };
 
-/* Device "sim" with the profile "edge" but @sram_bytes of SRAM and so slow a memory that small models have YIELDs. */
+/* Device "sim" with the profile "edge" but @sram_bytes of SRAM and so slow a memory that small
+ * models have YIELDs.
+ */
 npu_device *rig_device(uint32_t sram_bytes);
 
 void rig_open(struct rig *r, const struct tiny_spec *spec, uint32_t n_ctx, uint32_t sram_bytes);

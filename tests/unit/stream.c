@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dependencies of command streams: random programs, with skipped regions, give the same memory
- * whether the stream orders them or every command waits for the one before, and whether or not they are put
- * aside at each YIELD.  The hazard checker is on.
+ * whether the stream orders them or every command waits for the one before, and whether or not
+ * they are put aside at each YIELD.  The hazard checker is on.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -77,7 +77,7 @@ struct sim_core {
 
 	/* front end */
 	uint32_t pc, n_cmds;
-	uint32_t restore;		/* commands behind the YIELD that stopped which RESUME skips */
+	uint32_t restore;		/* commands behind the YIELD that RESUME skips */
 	bool fetched;
 	bool asked;			/* YIELD_REQ as the YIELD at hand has seen it */
 	union ne1_cmd cmd;
