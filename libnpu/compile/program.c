@@ -342,6 +342,10 @@ static npu_status submit(npu_program *p, const struct program_segment *seg, npu_
 		.stream_size = seg->n_cmds * NE1_CMD_SIZE,
 		.params_va = npu_bo_va(p->io) + PARAMS_AT,
 		.profile_va = npu_bo_va(p->io) + PROFILE_AT,
+		/* Each tensor in memory has a place of its own and is written once; rows of the KV
+		 * cache that a step writes, it reads only after that.
+		 */
+		.rerun = 1,
 	};
 	npu_status status;
 	npu_vm *vm;

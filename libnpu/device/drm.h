@@ -3,6 +3,8 @@
 #ifndef LIBNPU_DEVICE_DRM_H
 #define LIBNPU_DEVICE_DRM_H
 
+#include <stdbool.h>
+
 #include "device/backend.h"
 #include "drm/npuedge_accel.h"
 
@@ -14,6 +16,7 @@ struct drm_device {
 	pthread_mutex_t pool_lock;
 	uint32_t pool[DRM_SYNCOBJ_POOL];	/* syncobj handles to use again */
 	uint32_t n_pool;
+	bool rerun;				/* the driver knows DRM_NPUEDGE_JOB_RERUN */
 };
 
 struct drm_bo {

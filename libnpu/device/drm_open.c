@@ -106,8 +106,8 @@ npu_status npu_drm_open(const char *path, npu_device **out)
 {
 	struct drm_device *dev;
 	npu_status status;
+	int fd = -1, major, minor;
 	char found[80];
-	int fd = -1;
 
 	if (path && strlen(path) >= sizeof(found))
 		return npu_fail(NPU_ERR_INVALID, "device path '%.60s...': longer than %zu bytes",
@@ -124,6 +124,7 @@ npu_status npu_drm_open(const char *path, npu_device **out)
 		return npu_fail(NPU_ERR_NOMEM, "device %s: no memory", found);
 	}
 	dev->fd = fd;
+	dev->rerun = is_npuedge(fd, &major, &minor) && minor >= 1;
 	dev->base.ops = &npu_drm_ops;
 	snprintf(dev->base.name, sizeof(dev->base.name), "drm:%s", found);
 	pthread_mutex_init(&dev->base.lock, NULL);

@@ -127,6 +127,7 @@ void npu_drm_pool_drain(struct drm_device *dev)
 
 static int submit_ioctl(struct drm_queue *queue, const struct npu_job *job, uint32_t syncobj)
 {
+	const struct drm_device *dev = to_drm_device(queue->base.dev);
 	struct drm_npuedge_sync in[NPU_JOB_MAX_WAITS] = { 0 };
 	struct drm_npuedge_sync out = { .handle = syncobj };
 	struct drm_npuedge_stream stream = { .va = job->stream_va, .size = job->stream_size };
@@ -138,6 +139,7 @@ static int submit_ioctl(struct drm_queue *queue, const struct npu_job *job, uint
 			      .count = job->n_waits,
 			      .ptr = (uintptr_t)in },
 		.out_syncs = { .stride = sizeof(out), .count = 1, .ptr = (uintptr_t)&out },
+		.flags = job->rerun && dev->rerun ? DRM_NPUEDGE_JOB_RERUN : 0,
 	};
 	struct drm_npuedge_submit submit = {
 		.queue_id = queue->id,
@@ -147,7 +149,7 @@ static int submit_ioctl(struct drm_queue *queue, const struct npu_job *job, uint
 
 	for (i = 0; i < job->n_waits; i++)
 		in[i].handle = to_drm_fence(job->waits[i])->syncobj;
-	return npu_drm_ioctl(to_drm_device(queue->base.dev)->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+	return npu_drm_ioctl(dev->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
 }
 
 npu_status npu_drm_submit(npu_queue *queue, const struct npu_job *job, npu_fence **out)

@@ -138,6 +138,10 @@ struct npu_job {
 	uint64_t profile_va;		/* struct ne1_profile, multiple of 64, or 0 */
 	uint32_t n_waits;		/* at most 16 */
 	npu_fence *const *waits;	/* of any queue of the device; must have ended first */
+	/* 1: it reads nothing that it has overwritten: if another program has the device reset in
+	 * the middle of it, it runs again from its start.  0: it is cancelled then
+	 */
+	uint32_t rerun;
 };
 
 #define NPU_JOB_MAX_WAITS	16
