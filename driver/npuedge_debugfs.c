@@ -3,10 +3,14 @@
  * DOC: debugfs
  *
  * - fw_log: what firmware logged since its last boot (read)
+ * - fw_log_level: how much it logs, 0 (errors) to 3 (everything); kept over resets (read, write)
  * - queues: queues that firmware knows (read)
+ * - ring: indices and last messages of the message rings, and jobs in the queues' rings (read)
  * - vas: mappings of all address spaces (read)
  * - job_timeout_ms: time limit of jobs of queues that are created from now on (read, write)
  * - reset: resets so far; a write has the device reset (read, write)
+ * - irq_storms: how often an interrupt vector was masked because it came too often (read)
+ * - fail_*: see npuedge_inject.c
  */
 
 #include <linux/debugfs.h>
@@ -20,6 +24,8 @@
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
 #include "npuedge_fw.h"
+#include "npuedge_inject.h"
+#include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_vm.h"
@@ -35,13 +41,13 @@ static int npuedge_debugfs_fw_log(struct seq_file *m, void *data)
 {
 	struct npuedge_device *edev = npuedge_debugfs_device(m);
 	struct drm_printer p = drm_seq_file_printer(m);
-	int cookie;
+	int cookie, ret;
 
 	if (!npuedge_device_enter(edev, &cookie))
 		return -ENODEV;
-	npuedge_fw_print_log(edev, &p);
+	ret = npuedge_fw_print_log(edev, &p);
 	npuedge_device_exit(edev, cookie);
-	return 0;
+	return ret;
 }
 
 static int npuedge_debugfs_queues(struct seq_file *m, void *data)
@@ -63,6 +69,56 @@ static int npuedge_debugfs_queues(struct seq_file *m, void *data)
 		spin_unlock_irq(&q->lock);
 	}
 	mutex_unlock(&edev->queues.lock);
+	return 0;
+}
+
+static void npuedge_debugfs_msg_ring(struct seq_file *m, const char *name,
+				     const struct npuedge_fw_ring *ring)
+{
+	u32 last = READ_ONCE(ring->index);
+	struct ne1_msg msg;
+
+	seq_printf(m, "%s: %u entries write %u read %u ours %u\n", name, ring->entries,
+		   READ_ONCE(ring->ctl->write), READ_ONCE(ring->ctl->read), last);
+	for (u32 i = last - min(last, 16U); i != last; i++) {
+		msg = ring->msg[i % ring->entries];
+		seq_printf(m, "  %u: type %u status %u id %u queue %u\n", i, msg.type, msg.status,
+			   msg.id, msg.queue);
+	}
+}
+
+static void npuedge_debugfs_queue_ring(struct seq_file *m, struct npuedge_queue *q)
+{
+	struct npuedge_job *job;
+
+	spin_lock_irq(&q->lock);
+	if (q->hw)
+		seq_printf(m, "queue %u: tail %u head %u done %llu run %llu cores %#x\n", q->index,
+			   q->tail, READ_ONCE(q->hw->head), READ_ONCE(q->hw->done_seqno),
+			   READ_ONCE(q->hw->run_seqno), READ_ONCE(q->hw->on_core));
+	list_for_each_entry(job, &q->inflight, node)
+		seq_printf(m, "  %u: seqno %llu job %llu cores %u params %#llx stream %#llx+%#x\n",
+			   job->position, job->desc.seqno, job->number, job->desc.cores,
+			   job->desc.param_va, job->desc.stream[0].va, job->desc.stream[0].size);
+	spin_unlock_irq(&q->lock);
+}
+
+static int npuedge_debugfs_ring(struct seq_file *m, void *data)
+{
+	struct npuedge_device *edev = npuedge_debugfs_device(m);
+	struct npuedge_queue *q;
+	int cookie;
+
+	if (!npuedge_device_enter(edev, &cookie))
+		return -ENODEV;
+
+	npuedge_debugfs_msg_ring(m, "commands", &edev->fw->cmd);
+	npuedge_debugfs_msg_ring(m, "events", &edev->fw->evt);
+	mutex_lock(&edev->queues.lock);
+	list_for_each_entry(q, &edev->queues.list, node)
+		npuedge_debugfs_queue_ring(m, q);
+	mutex_unlock(&edev->queues.lock);
+	npuedge_device_exit(edev, cookie);
 	return 0;
 }
 
@@ -102,8 +158,43 @@ static int npuedge_debugfs_vas(struct seq_file *m, void *data)
 static const struct drm_debugfs_info npuedge_debugfs_list[] = {
 	{ "fw_log", npuedge_debugfs_fw_log, 0 },
 	{ "queues", npuedge_debugfs_queues, 0 },
+	{ "ring", npuedge_debugfs_ring, 0 },
 	{ "vas", npuedge_debugfs_vas, 0 },
 };
+
+static int npuedge_debugfs_get_log_level(void *data, u64 *value)
+{
+	struct npuedge_device *edev = data;
+
+	*value = READ_ONCE(edev->fw->log_level);
+	return 0;
+}
+
+static int npuedge_debugfs_set_log_level(void *data, u64 value)
+{
+	struct ne1_msg msg = { .type = NE1_CMD_LOG_LEVEL, .queue = value };
+	struct npuedge_device *edev = data;
+	int cookie, ret;
+
+	if (value > NE1_LOG_DEBUG)
+		return -EINVAL;
+	ret = npuedge_device_awake(edev, &cookie);
+	if (ret)
+		return ret;
+
+	/* Firmware that is being booted finds it in the interface structure. */
+	down_read(&edev->reset.lock);
+	WRITE_ONCE(edev->fw->log_level, value);
+	ret = npuedge_fw_call(edev, &msg);
+	up_read(&edev->reset.lock);
+	if (ret == -ETIMEDOUT)
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
+	npuedge_device_asleep(edev, cookie);
+	return ret == -ECANCELED ? 0 : ret;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(npuedge_debugfs_log_level_fops, npuedge_debugfs_get_log_level,
+			 npuedge_debugfs_set_log_level, "%llu\n");
 
 static int npuedge_debugfs_get_reset(void *data, u64 *value)
 {
@@ -122,7 +213,7 @@ static int npuedge_debugfs_set_reset(void *data, u64 value)
 	if (ret)
 		return ret;
 
-	npuedge_reset_schedule(edev);
+	npuedge_reset_schedule(edev, NPUEDGE_RESET_ASKED);
 	npuedge_reset_wait(edev);
 	npuedge_device_asleep(edev, cookie);
 	return 0;
@@ -142,4 +233,8 @@ void npuedge_debugfs_init(struct npuedge_device *edev)
 	drm_debugfs_add_files(&edev->base, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
 	debugfs_create_u32("job_timeout_ms", 0600, root, &edev->job_timeout_ms);
 	debugfs_create_file_unsafe("reset", 0600, root, edev, &npuedge_debugfs_reset_fops);
+	debugfs_create_file_unsafe("fw_log_level", 0600, root, edev,
+				   &npuedge_debugfs_log_level_fops);
+	debugfs_create_u32("irq_storms", 0400, root, &edev->irq.storms);
+	npuedge_inject_debugfs(root);
 }

@@ -15,7 +15,7 @@
  *
  * Outermost first; a lock may be taken while any of those before it is held:
  *
- * 1. usage_lock of a file: destroying a queue against reading the file's usage;
+ * 1. usage_lock of a file: destroying a queue against reading the file's usage; perfmon.lock;
  * 2. dma_resv of a VM and of the buffers mapped in it: pages, fences, the order of queued binds;
  * 3. op_lock of a VM: mappings, page tables; in it the lock of a buffer's list of mappings;
  *    window_lock of the firmware: page tables of ASID 0; taken with none of the others;
@@ -24,13 +24,16 @@
  *    adds or removes a queue, or for writing;
  * 5. sched_lock of a queue: stopping and starting its scheduler;
  * 6. hw_lock of a queue: messages about it;
- * 7. queues.lock, tlb_lock, irq.lock, latch_lock;
+ * 7. queues.lock, tlb_lock, irq.lock, evt_lock of the firmware, latch_lock;
  * 8. lock of a queue (a spinlock, also that of its hardware fences), lock of the firmware
- *    (a spinlock: message rings).
+ *    (a spinlock: message rings);
+ *    Within it: lock of a queue's counters (a spinlock);
+ * 9. lock of the events, and DRM's within it (spinlocks); what reads them takes no other.
  *
- * The timeout and reset workers take 4 to 8 while fences wait for them: under these nothing
- * allocates memory that may be reclaimed, takes one of 1 to 3 or waits for a fence.  An interrupt
- * thread takes 7 and 8.  run_job takes 8 alone.  A queued bind takes op_lock and, without it, waits
+ * The timeout and reset workers take 4 to 9 while fences wait for them: under these nothing
+ * allocates memory that may be reclaimed, takes one of 1 to 3 or waits for a fence; a core dump
+ * tries to take 2 and 3, and does without.  An interrupt thread takes 7 to 9.  run_job takes 8
+ * alone.  Reclaim may send events: it takes 9.  A queued bind takes op_lock and, without it, waits
  * for the TLB or a reset: under op_lock the same is forbidden, and it is held for no such wait.
  *
  * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
@@ -46,9 +49,12 @@
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
+#include "npuedge_coredump.h"
+#include "npuedge_event.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_irq.h"
+#include "npuedge_perfmon.h"
 #include "npuedge_reset.h"
 
 /**
@@ -150,8 +156,10 @@ void npuedge_device_stop(struct npuedge_device *edev)
 	npuedge_fw_msg_stop(edev);
 	npuedge_reset_cancel(edev);
 	npuedge_reset_lose(edev);
+	npuedge_irq_stop(edev);
 	/* A timeout handler that looked before the device was lost. */
 	flush_workqueue(edev->reset.wq);
+	npuedge_coredump_flush(edev);
 }
 
 /**
@@ -185,6 +193,7 @@ static int npuedge_device_init_state(struct npuedge_device *edev)
 	int ret;
 
 	INIT_LIST_HEAD(&edev->queues.list);
+	npuedge_event_init(edev);
 	INIT_WORK(&edev->unplug.work, npuedge_device_unplug_work);
 	init_completion(&edev->unplug.done);
 
@@ -193,6 +202,7 @@ static int npuedge_device_init_state(struct npuedge_device *edev)
 	ret = ret ?: drmm_mutex_init(drm, &edev->irq.lock);
 	ret = ret ?: drmm_mutex_init(drm, &edev->queues.lock);
 	ret = ret ?: drmm_mutex_init(drm, &edev->unplug.lock);
+	ret = ret ?: npuedge_perfmon_init(edev);
 	return ret ?: npuedge_reset_init(edev);
 }
 
@@ -227,6 +237,10 @@ int npuedge_device_init(struct npuedge_device *edev)
 		return ret;
 
 	ret = npuedge_fw_init(edev);
+	if (ret)
+		return ret;
+
+	ret = npuedge_coredump_init(edev);
 	if (ret)
 		return ret;
 

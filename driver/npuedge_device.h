@@ -6,10 +6,12 @@
 #include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/completion.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/sizes.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -19,6 +21,7 @@
 #include "ne1_regs.h"
 #include "npuedge_check.h"
 
+struct npuedge_coredump;
 struct npuedge_fw;
 
 /** NPUEDGE_QUEUE_DEPTH - slots of a queue's ring; a power of two */
@@ -40,8 +43,10 @@ struct npuedge_timeouts {
 	u32 message;
 	/** @heartbeat: firmware that did not beat for so long is dead */
 	u32 heartbeat;
-	/** @job: a job that the device has taken */
+	/** @job: device time of a job, see npuedge_reset_job_timedout() */
 	u32 job;
+	/** @drain: jobs of others have so long to end before the device is reset for one queue */
+	u32 drain;
 };
 
 /**
@@ -97,10 +102,24 @@ struct npuedge_device {
 		bool shared;
 		/** @irq.wired: lines are levels, not messages */
 		bool wired;
-		/** @irq.lock: protects @irq.enabled */
+		/** @irq.lock: one change of @irq.enabled at a time */
 		struct mutex lock;
+		/** @irq.mask_lock: protects the members below, and the enable register */
+		spinlock_t mask_lock;
 		/** @irq.enabled: handlers may run */
 		bool enabled;
+		/** @irq.masked: NE1_IRQ_* that came too often and are off for a while */
+		u32 masked;
+		/** @irq.window: when the window of counting began, in jiffies, by vector */
+		unsigned long window[NPUEDGE_VECTORS];
+		/** @irq.count: interrupts within the window */
+		u32 count[NPUEDGE_VECTORS];
+		/** @irq.storms: times that a vector was masked, for debugfs */
+		u32 storms;
+		/** @irq.unmask_work: lets masked causes raise interrupts again */
+		struct delayed_work unmask_work;
+		/** @irq.again_work: looks again after an interrupt that found nothing */
+		struct delayed_work again_work;
 	} irq;
 
 	/** @queues: queues that firmware knows */
@@ -112,6 +131,14 @@ struct npuedge_device {
 		/** @queues.used: firmware's queue numbers that are taken */
 		unsigned long used[NPUEDGE_QUEUE_WORDS];
 	} queues;
+
+	/** @events: who hears what happens */
+	struct {
+		/** @events.lock: protects @events.list and what is in it */
+		spinlock_t lock;
+		/** @events.list: struct npuedge_listener */
+		struct list_head list;
+	} events;
 
 	/** @reset: recovery */
 	struct {
@@ -131,10 +158,34 @@ struct npuedge_device {
 		wait_queue_head_t wait;
 		/** @reset.count: resets so far, for debugfs and traces */
 		atomic_t count;
+		/** @reset.reason: enum npuedge_reset_reason of the one that is due */
+		u32 reason;
 		/** @reset.done_jobs: jobs that ended on any queue; shows progress */
 		atomic_t done_jobs;
+		/** @reset.good_jobs: those of them that ended well */
+		atomic_t good_jobs;
+		/** @reset.streak: resets since a job last ended well; for the reset worker */
+		u32 streak;
+		/** @reset.streak_jobs: @reset.good_jobs at the last reset */
+		u32 streak_jobs;
+		/** @reset.last: when the last reset was */
+		ktime_t last;
 	} reset;
 
+	/** @perfmon: performance monitors */
+	struct {
+		/** @perfmon.lock: protects @perfmon.users, and all monitors */
+		struct mutex lock;
+		/** @perfmon.users: number of monitors */
+		u32 users;
+		/** @perfmon.on: firmware counts */
+		bool on;
+		/** @perfmon.gone: totals of queues that are gone; under queues.lock */
+		u64 gone[NE1_COUNTERS];
+	} perfmon;
+
+	/** @coredump: what a core dump is copied to; NULL: the kernel has none */
+	struct npuedge_coredump *coredump;
 	/** @lost: the device does not come back; set once */
 	bool lost;
 	/** @unplug: one unplug at a time, and once */

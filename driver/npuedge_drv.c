@@ -26,9 +26,11 @@
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
+#include "npuedge_event.h"
 #include "npuedge_fw.h"
 #include "npuedge_gem.h"
 #include "npuedge_hw.h"
+#include "npuedge_perfmon.h"
 #include "npuedge_plat.h"
 #include "npuedge_queue.h"
 #include "npuedge_submit.h"
@@ -286,13 +288,15 @@ static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct
 	if (ret)
 		goto out_put;
 
-	q = npuedge_queue_create(edev, vm, npuedge_priorities[priority]);
+	q = npuedge_queue_create(edev, vm, f->listener, npuedge_priorities[priority]);
 	ret = PTR_ERR_OR_ZERO(q);
 	if (!ret) {
 		ret = xa_alloc(&f->queues, &args->id, q, XA_LIMIT(1, NPUEDGE_MAX_QUEUES),
 			       GFP_KERNEL_ACCOUNT);
 		if (ret)
 			npuedge_queue_destroy(q);
+		else
+			WRITE_ONCE(q->id, args->id);
 	}
 	npuedge_device_asleep(edev, cookie);
 
@@ -349,6 +353,50 @@ static int npuedge_ioctl_submit(struct drm_device *drm, void *data, struct drm_f
 	return ret;
 }
 
+static int npuedge_ioctl_perfmon_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_perfmon_create *args = data;
+	struct npuedge_file *f = file->driver_priv;
+	struct npuedge_queue *q = NULL;
+	int ret;
+
+	if (args->flags || args->pad)
+		return -EINVAL;
+	if (args->queue_id) {
+		q = npuedge_file_get_queue(f, args->queue_id);
+		if (!q)
+			return -ENOENT;
+	}
+
+	ret = npuedge_perfmon_create(f, q, &args->id);
+	npuedge_queue_put(q);
+	return ret;
+}
+
+static int npuedge_ioctl_perfmon_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_npuedge_perfmon_destroy *args = data;
+
+	if (args->pad)
+		return -EINVAL;
+	return npuedge_perfmon_destroy(file->driver_priv, args->id);
+}
+
+static int npuedge_ioctl_perfmon_read(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return npuedge_perfmon_read(file->driver_priv, data);
+}
+
+static int npuedge_ioctl_events(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct npuedge_file *f = file->driver_priv;
+	struct drm_npuedge_events *args = data;
+
+	if (args->pad)
+		return -EINVAL;
+	return npuedge_listener_set_mask(f->listener, file, args->mask);
+}
+
 static const struct drm_ioctl_desc npuedge_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(NPUEDGE_DEV_QUERY, npuedge_ioctl_dev_query, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_CREATE, npuedge_ioctl_bo_create, 0),
@@ -361,6 +409,10 @@ static const struct drm_ioctl_desc npuedge_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(NPUEDGE_QUEUE_GET_STATE, npuedge_ioctl_queue_get_state, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_SUBMIT, npuedge_ioctl_submit, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_VM_GET_STATE, npuedge_ioctl_vm_get_state, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_PERFMON_CREATE, npuedge_ioctl_perfmon_create, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_PERFMON_DESTROY, npuedge_ioctl_perfmon_destroy, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_PERFMON_READ, npuedge_ioctl_perfmon_read, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_EVENTS, npuedge_ioctl_events, 0),
 };
 
 /* DRM ignores what a caller passes beyond our structure; the uAPI promises that it must be zero. */
@@ -409,8 +461,14 @@ static int npuedge_open(struct drm_device *drm, struct drm_file *file)
 		return -ENOMEM;
 
 	f->edev = to_npuedge_device(drm);
+	f->listener = npuedge_listener_create(f->edev);
+	if (!f->listener) {
+		kfree(f);
+		return -ENOMEM;
+	}
 	xa_init_flags(&f->vms, XA_FLAGS_ALLOC1);
 	xa_init_flags(&f->queues, XA_FLAGS_ALLOC1);
+	xa_init_flags(&f->perfmons, XA_FLAGS_ALLOC1);
 	mutex_init(&f->usage_lock);
 	file->driver_priv = f;
 	return 0;
@@ -423,11 +481,13 @@ static void npuedge_postclose(struct drm_device *drm, struct drm_file *file)
 	struct npuedge_vm *vm;
 	unsigned long id;
 
+	npuedge_perfmon_close(f);
 	xa_for_each(&f->queues, id, q)
 		npuedge_file_end_queue(f, id);
 	xa_for_each(&f->vms, id, vm)
 		npuedge_vm_put(xa_erase(&f->vms, id));
 
+	npuedge_listener_close(f->listener);
 	xa_destroy(&f->queues);
 	xa_destroy(&f->vms);
 	mutex_destroy(&f->usage_lock);
@@ -468,7 +528,7 @@ static const struct file_operations npuedge_fops = {
 	.compat_ioctl = npuedge_compat_ioctl,
 #endif
 	.poll = drm_poll,
-	.read = drm_read,
+	.read = npuedge_event_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
 #ifdef NPUEDGE_HAVE_GEM_HUGE_MNT

@@ -7,6 +7,7 @@
 
 struct drm_driver;
 struct npuedge_device;
+struct npuedge_listener;
 
 /**
  * struct npuedge_file - what an open file has
@@ -14,10 +15,14 @@ struct npuedge_device;
 struct npuedge_file {
 	/** @edev: device */
 	struct npuedge_device *edev;
+	/** @listener: what it hears of the device */
+	struct npuedge_listener *listener;
 	/** @vms: struct npuedge_vm by id; its lock also protects taking a reference */
 	struct xarray vms;
 	/** @queues: struct npuedge_queue by id; likewise */
 	struct xarray queues;
+	/** @perfmons: monitors by id; under perfmon.lock of the device */
+	struct xarray perfmons;
 	/** @usage_lock: protects the members below, and a queue's way from @queues to them */
 	struct mutex usage_lock;
 	/** @past_ns: busy time of destroyed queues */

@@ -25,23 +25,26 @@
 #include "npuedge_compat.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
+#include "npuedge_inject.h"
 #include "npuedge_mmu.h"
 
 #define NPUEDGE_FW_NAME		"npuedge/npuedge-ne1.fw"
 
 /* Layout of the shared region. */
-#define NPUEDGE_CMD_ENTRIES	64
-#define NPUEDGE_EVT_ENTRIES	256
-#define NPUEDGE_LOG_SIZE	SZ_64K
 #define NPUEDGE_OFF_CMD_CTL	sizeof(struct ne1_fw_if)
 #define NPUEDGE_OFF_EVT_CTL	(NPUEDGE_OFF_CMD_CTL + sizeof(struct ne1_ring_ctl))
 #define NPUEDGE_OFF_LOG_CTL	(NPUEDGE_OFF_EVT_CTL + sizeof(struct ne1_ring_ctl))
 #define NPUEDGE_OFF_CMD		SZ_4K
-#define NPUEDGE_OFF_EVT		(NPUEDGE_OFF_CMD + NPUEDGE_CMD_ENTRIES * sizeof(struct ne1_msg))
-#define NPUEDGE_OFF_QUEUES	(NPUEDGE_OFF_EVT + NPUEDGE_EVT_ENTRIES * sizeof(struct ne1_msg))
-#define NPUEDGE_OFF_LOG		(NPUEDGE_OFF_QUEUES + NE1_MAX_QUEUES * sizeof(struct ne1_fw_queue))
-#define NPUEDGE_SHARED_SIZE	(NPUEDGE_OFF_LOG + NPUEDGE_LOG_SIZE)
+#define NPUEDGE_OFF_EVT		(NPUEDGE_OFF_CMD + NPUEDGE_FW_CMD_ENTRIES * sizeof(struct ne1_msg))
+#define NPUEDGE_OFF_QUEUES	NPUEDGE_FW_MSG_SIZE
+#define NPUEDGE_OFF_COUNTERS \
+	(NPUEDGE_OFF_QUEUES + NE1_MAX_QUEUES * sizeof(struct ne1_fw_queue))
+#define NPUEDGE_OFF_LOG \
+	(NPUEDGE_OFF_COUNTERS + NE1_MAX_QUEUES * sizeof(struct ne1_fw_counters))
+#define NPUEDGE_SHARED_SIZE	(NPUEDGE_OFF_LOG + NPUEDGE_FW_LOG_SIZE)
 static_assert(NPUEDGE_OFF_LOG_CTL + sizeof(struct ne1_ring_ctl) <= NPUEDGE_OFF_CMD);
+static_assert(NPUEDGE_OFF_EVT + NPUEDGE_FW_EVT_ENTRIES * sizeof(struct ne1_msg) ==
+	      NPUEDGE_OFF_QUEUES);
 static_assert(NPUEDGE_SHARED_SIZE % NPUEDGE_PAGE == 0);
 
 /* A queue's piece: jobs, then results. */
@@ -111,6 +114,20 @@ int npuedge_fw_alloc_queue(struct npuedge_device *edev, u32 index)
 struct ne1_fw_queue *npuedge_fw_queue_entry(struct npuedge_device *edev, u32 index)
 {
 	struct ne1_fw_queue *table = edev->fw->shared.cpu + NPUEDGE_OFF_QUEUES;
+
+	return &table[index];
+}
+
+/**
+ * npuedge_fw_counters_entry() - entry of the table of counters
+ * @edev: device
+ * @index: firmware's queue number
+ *
+ * Return: the entry in shared memory.
+ */
+struct ne1_fw_counters *npuedge_fw_counters_entry(struct npuedge_device *edev, u32 index)
+{
+	struct ne1_fw_counters *table = edev->fw->shared.cpu + NPUEDGE_OFF_COUNTERS;
 
 	return &table[index];
 }
@@ -186,11 +203,11 @@ static void npuedge_fw_init_shared(struct npuedge_device *edev)
 	memset(base, 0, NPUEDGE_OFF_LOG);
 	fw->cmd = (struct npuedge_fw_ring) {
 		.ctl = base + NPUEDGE_OFF_CMD_CTL, .msg = base + NPUEDGE_OFF_CMD,
-		.entries = NPUEDGE_CMD_ENTRIES,
+		.entries = NPUEDGE_FW_CMD_ENTRIES,
 	};
 	fw->evt = (struct npuedge_fw_ring) {
 		.ctl = base + NPUEDGE_OFF_EVT_CTL, .msg = base + NPUEDGE_OFF_EVT,
-		.entries = NPUEDGE_EVT_ENTRIES,
+		.entries = NPUEDGE_FW_EVT_ENTRIES,
 	};
 	*fw->iface = (struct ne1_fw_if) {
 		.magic = NE1_FW_IF_MAGIC,
@@ -199,16 +216,17 @@ static void npuedge_fw_init_shared(struct npuedge_device *edev)
 		.size = NPUEDGE_WINDOW_SIZE,
 		.cmd_ctl = NPUEDGE_OFF_CMD_CTL,
 		.cmd_ring = NPUEDGE_OFF_CMD,
-		.cmd_entries = NPUEDGE_CMD_ENTRIES,
+		.cmd_entries = NPUEDGE_FW_CMD_ENTRIES,
 		.evt_ctl = NPUEDGE_OFF_EVT_CTL,
 		.evt_ring = NPUEDGE_OFF_EVT,
-		.evt_entries = NPUEDGE_EVT_ENTRIES,
+		.evt_entries = NPUEDGE_FW_EVT_ENTRIES,
 		.log_ctl = NPUEDGE_OFF_LOG_CTL,
 		.log_ring = NPUEDGE_OFF_LOG,
-		.log_size = NPUEDGE_LOG_SIZE,
+		.log_size = NPUEDGE_FW_LOG_SIZE,
 		.queue_table = NPUEDGE_OFF_QUEUES,
 		.queue_count = edev->chip.queue_limit,
-		.log_level = NE1_LOG_INFO,
+		.log_level = fw->log_level,
+		.counter_table = NPUEDGE_OFF_COUNTERS,
 	};
 }
 
@@ -241,6 +259,9 @@ static int npuedge_fw_wait_ready(struct npuedge_device *edev)
 	u32 status, state;
 	int ret;
 
+	if (npuedge_inject(NPUEDGE_INJECT_BOOT))
+		return -EIO;
+
 	ret = readl_poll_timeout(edev->regs + NE1_REG_BOOT_STATUS, status,
 				 FIELD_GET(NE1_BOOT_STATE_MASK, status) >= NE1_BOOT_STATE_READY,
 				 5000, edev->timeouts->boot * USEC_PER_MSEC);
@@ -267,7 +288,9 @@ int npuedge_fw_boot(struct npuedge_device *edev)
 	u16 major;
 	int ret;
 
+	mutex_lock(&fw->evt_lock);
 	npuedge_fw_init_shared(edev);
+	mutex_unlock(&fw->evt_lock);
 	npuedge_hw_write64(edev, NE1_REG_BOOT_IMG_LO, fw->image.dma);
 	npuedge_write(edev, NE1_REG_BOOT_IMG_SIZE, fw->image.size);
 	npuedge_hw_write64(edev, NE1_REG_FW_PGD_LO, fw->window.root->dma);
@@ -284,6 +307,7 @@ int npuedge_fw_boot(struct npuedge_device *edev)
 		return -EINVAL;
 	}
 
+	fw->abi_minor = min_t(u16, READ_ONCE(fw->iface->fw_abi_minor), NE1_ABI_MINOR);
 	npuedge_fw_msg_start(edev);
 	return 0;
 }
@@ -325,22 +349,57 @@ bool npuedge_fw_alive(struct npuedge_device *edev)
 }
 
 /**
- * npuedge_fw_print_log() - print what is left of the firmware's log
+ * npuedge_fw_copy() - copy what is shared with firmware, for a core dump
  * @edev: device
- * @p: where to
+ * @iface: out: interface structure
+ * @messages: out: NPUEDGE_FW_MSG_SIZE bytes: the region's start, with all message rings
  */
-void npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
+void npuedge_fw_copy(struct npuedge_device *edev, struct ne1_fw_if *iface, void *messages)
+{
+	memcpy(iface, edev->fw->shared.cpu, sizeof(*iface));
+	memcpy(messages, edev->fw->shared.cpu, NPUEDGE_FW_MSG_SIZE);
+}
+
+/**
+ * npuedge_fw_copy_log() - copy what is left of the firmware's log
+ * @edev: device
+ * @to: NPUEDGE_FW_LOG_SIZE bytes; what is no text becomes a dot
+ *
+ * Return: bytes copied.
+ */
+u32 npuedge_fw_copy_log(struct npuedge_device *edev, char *to)
 {
 	struct ne1_ring_ctl *ctl = edev->fw->shared.cpu + NPUEDGE_OFF_LOG_CTL;
 	const char *log = edev->fw->shared.cpu + NPUEDGE_OFF_LOG;
 	u32 write = READ_ONCE(ctl->write);
-	u32 len = min_t(u32, write, NPUEDGE_LOG_SIZE);
-	u32 start = (write - len) % NPUEDGE_LOG_SIZE;
-	u32 piece = min(len, NPUEDGE_LOG_SIZE - start);
+	u32 len = min_t(u32, write, NPUEDGE_FW_LOG_SIZE);
 
 	dma_rmb();
-	drm_printf(p, "%.*s", piece, log + start);
-	drm_printf(p, "%.*s", len - piece, log);
+	for (u32 i = 0; i < len; i++) {
+		char c = READ_ONCE(log[(write - len + i) % NPUEDGE_FW_LOG_SIZE]);
+
+		to[i] = c == '\n' || (c >= ' ' && c <= '~') ? c : '.';
+	}
+	return len;
+}
+
+/**
+ * npuedge_fw_print_log() - print what is left of the firmware's log
+ * @edev: device
+ * @p: where to
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
+{
+	char *copy = kvmalloc(NPUEDGE_FW_LOG_SIZE, GFP_KERNEL);
+
+	if (!copy)
+		return -ENOMEM;
+
+	drm_printf(p, "%.*s", npuedge_fw_copy_log(edev, copy), copy);
+	kvfree(copy);
+	return 0;
 }
 
 static void npuedge_fw_fini(struct drm_device *drm, void *arg)
@@ -373,8 +432,10 @@ int npuedge_fw_init(struct npuedge_device *edev)
 		return -ENOMEM;
 
 	edev->fw = fw;
+	fw->log_level = NE1_LOG_INFO;
 	spin_lock_init(&fw->lock);
 	ret = drmm_mutex_init(&edev->base, &fw->window_lock);
+	ret = ret ?: drmm_mutex_init(&edev->base, &fw->evt_lock);
 	if (ret)
 		return ret;
 

@@ -3,9 +3,10 @@
  * DOC: Messages
  *
  * A call puts a message into the command ring and sleeps until the event interrupt finds the
- * reply with the same id.  Several calls may be on their way.  A call that gave up has freed its
- * place, so that a late reply finds nobody and is dropped; but then firmware's state is not known
- * any more and the caller asks for a reset, as npuedge_fw_call() tells it to.
+ * reply with the same id; while it waits it looks for the reply itself now and then.  Several
+ * calls may be on their way.  A call that gave up has freed its place, so that a late reply finds
+ * nobody and is dropped; but then firmware's state is not known any more and the caller asks for
+ * a reset, as npuedge_fw_call() tells it to.
  *
  * Nothing of the shared memory is trusted: indices are compared with our own copies, a message is
  * copied before it is looked at.
@@ -16,6 +17,7 @@
 #include "npuedge_compat.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
+#include "npuedge_inject.h"
 #include "npuedge_reset.h"
 #include "npuedge_ring.h"
 
@@ -55,41 +57,73 @@ static struct npuedge_fw_call *npuedge_fw_find_call(struct npuedge_fw *fw, u32 i
 	return NULL;
 }
 
-/* Put a message into the ring.  Returns its call, NULL if there is no room, or an error. */
+/* Whether the command ring has a free slot, as far as firmware can be believed. */
+static bool npuedge_fw_has_room(struct npuedge_fw *fw)
+{
+	struct npuedge_fw_ring *ring = &fw->cmd;
+	u32 fill;
+
+	lockdep_assert_held(&fw->lock);
+
+	return npuedge_ring_fill(ring->index, READ_ONCE(ring->ctl->read), ring->entries, &fill) &&
+	       fill < ring->entries;
+}
+
+/* Put a message into a free slot; returns its id. */
+static u32 npuedge_fw_put(struct npuedge_device *edev, const struct ne1_msg *cmd)
+{
+	struct npuedge_fw *fw = edev->fw;
+	struct npuedge_fw_ring *ring = &fw->cmd;
+	struct ne1_msg *slot = &ring->msg[ring->index % ring->entries];
+
+	lockdep_assert_held(&fw->lock);
+
+	fw->last_id = fw->last_id + 1 ?: 1;
+	*slot = *cmd;
+	slot->id = fw->last_id;
+	dma_wmb();
+	WRITE_ONCE(ring->ctl->write, ++ring->index);
+	npuedge_write(edev, NE1_REG_MBOX_DB, 1);
+	return fw->last_id;
+}
+
+/* Send a message.  Returns its call, NULL if there is no room, or an error. */
 static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
 					       const struct ne1_msg *cmd)
 {
 	struct npuedge_fw *fw = edev->fw;
-	struct npuedge_fw_ring *ring = &fw->cmd;
 	struct npuedge_fw_call *call = NULL;
-	struct ne1_msg *slot;
-	u32 fill;
 
 	spin_lock_irq(&fw->lock);
 	if (!fw->running) {
 		call = ERR_PTR(-ECANCELED);
 		goto out_unlock;
 	}
-	if (!npuedge_ring_fill(ring->index, READ_ONCE(ring->ctl->read), ring->entries, &fill) ||
-	    fill == ring->entries)
-		goto out_unlock;
-	call = npuedge_fw_find_call(fw, 0);
-	if (!call)
-		goto out_unlock;
-
-	fw->last_id = fw->last_id + 1 ?: 1;
-	*call = (struct npuedge_fw_call) { .id = fw->last_id };
-
-	slot = &ring->msg[ring->index % ring->entries];
-	*slot = *cmd;
-	slot->id = call->id;
-	dma_wmb();
-	WRITE_ONCE(ring->ctl->write, ++ring->index);
-	npuedge_write(edev, NE1_REG_MBOX_DB, 1);
+	if (npuedge_fw_has_room(fw))
+		call = npuedge_fw_find_call(fw, 0);
+	if (call)
+		*call = (struct npuedge_fw_call) { .id = npuedge_fw_put(edev, cmd) };
 
 out_unlock:
 	spin_unlock_irq(&fw->lock);
 	return call;
+}
+
+/**
+ * npuedge_fw_tell() - send a message and do not care for its reply
+ * @edev: device, awake
+ * @cmd: message; its id is chosen here
+ *
+ * For what makes no difference in the end: the message is lost if there is no room.
+ */
+void npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd)
+{
+	struct npuedge_fw *fw = edev->fw;
+
+	spin_lock_irq(&fw->lock);
+	if (fw->running && npuedge_fw_has_room(fw))
+		npuedge_fw_put(edev, cmd);
+	spin_unlock_irq(&fw->lock);
 }
 
 static bool npuedge_fw_call_ended(struct npuedge_device *edev, struct npuedge_fw_call *call)
@@ -105,7 +139,25 @@ static int npuedge_fw_status_to_errno(u16 status)
 	case NE1_MSG_NO_RESOURCE:
 		return -EBUSY;
 	default:
+		/* That a core does not stop (5, since ABI 1.1) is for the caller the same. */
 		return -EPROTO;
+	}
+}
+
+/*
+ * Wait for a reply.  Half-way, and at the end, look for what was said unheard; half-way also ring
+ * once more, as it may be us who were not heard.
+ */
+static void npuedge_fw_await(struct npuedge_device *edev, struct npuedge_fw_call *call)
+{
+	long half = msecs_to_jiffies(edev->timeouts->message / 2);
+
+	for (int part = 0; part < 2; part++) {
+		if (wait_event_timeout(edev->reset.wait, npuedge_fw_call_ended(edev, call), half))
+			return;
+		npuedge_fw_handle_events(edev);
+		if (!part)
+			npuedge_write(edev, NE1_REG_MBOX_DB, 1);
 	}
 }
 
@@ -123,20 +175,23 @@ static int npuedge_fw_status_to_errno(u16 status)
 int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd)
 {
 	long timeout = msecs_to_jiffies(edev->timeouts->message);
+	bool lost = npuedge_inject(NPUEDGE_INJECT_REPLY);
 	struct npuedge_fw *fw = edev->fw;
 	struct npuedge_fw_call *call;
 	int ret;
 
+	if (npuedge_inject(NPUEDGE_INJECT_SEND))
+		return -ETIMEDOUT;
 	wait_event_timeout(edev->reset.wait, (call = npuedge_fw_post(edev, cmd)), timeout);
 	if (!call)
 		return -ETIMEDOUT;
 	if (IS_ERR(call))
 		return PTR_ERR(call);
 
-	wait_event_timeout(edev->reset.wait, npuedge_fw_call_ended(edev, call), timeout);
+	npuedge_fw_await(edev, call);
 
 	spin_lock_irq(&fw->lock);
-	if (call->done)
+	if (call->done && !lost)
 		ret = npuedge_fw_status_to_errno(call->status);
 	else
 		ret = fw->running ? -ETIMEDOUT : -ECANCELED;
@@ -187,20 +242,14 @@ static void npuedge_fw_handle_event(struct npuedge_device *edev, const struct ne
 	case NE1_EVT_PANIC:
 		drm_err(&edev->base, "firmware panic: code %#x pc %#x address %#x\n",
 			msg->panic.code, msg->panic.pc, msg->panic.addr);
-		npuedge_reset_schedule(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_PANIC);
 		break;
 	default:
 		drm_dbg(&edev->base, "event of unknown type %u\n", msg->type);
 	}
 }
 
-/**
- * npuedge_fw_handle_events() - take messages from the event ring
- * @edev: device
- *
- * Called by one interrupt thread at a time.
- */
-void npuedge_fw_handle_events(struct npuedge_device *edev)
+static void npuedge_fw_take_events(struct npuedge_device *edev)
 {
 	struct npuedge_fw_ring *ring = &edev->fw->evt;
 	u32 write = READ_ONCE(ring->ctl->write);
@@ -210,7 +259,7 @@ void npuedge_fw_handle_events(struct npuedge_device *edev)
 	if (!npuedge_ring_fill(write, ring->index, ring->entries, &fill)) {
 		drm_err(&edev->base, "event ring: write index %u is not within %u of %u\n", write,
 			ring->entries, ring->index);
-		npuedge_reset_schedule(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_PROTOCOL);
 		return;
 	}
 
@@ -222,4 +271,22 @@ void npuedge_fw_handle_events(struct npuedge_device *edev)
 		WRITE_ONCE(ring->ctl->read, ++ring->index);
 		npuedge_fw_handle_event(edev, &msg);
 	}
+}
+
+/**
+ * npuedge_fw_handle_events() - take messages from the event ring
+ * @edev: device
+ *
+ * Called by interrupt threads, and by who waits for something that may have been said unheard.
+ */
+void npuedge_fw_handle_events(struct npuedge_device *edev)
+{
+	struct npuedge_fw_ring *ring = &edev->fw->evt;
+
+	if (READ_ONCE(ring->ctl->write) == READ_ONCE(ring->index))
+		return;
+
+	mutex_lock(&edev->fw->evt_lock);
+	npuedge_fw_take_events(edev);
+	mutex_unlock(&edev->fw->evt_lock);
 }

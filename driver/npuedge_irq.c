@@ -7,14 +7,19 @@
  * a shared line read registers.  A wired line stays up until its status bit is cleared, so the
  * bit is cleared before the cause is looked at; for messages that write does no harm, and costs
  * no round trip.
+ *
+ * A vector that comes too often is masked for a while, and looked after when it is unmasked: bad
+ * jobs, or a broken device, cannot keep a processor busy.
  */
 
 #include <linux/cleanup.h>
 #include <linux/interrupt.h>
 #include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
 
 #include <drm/drm_print.h>
 
+#include "npuedge_compat.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_irq.h"
@@ -29,6 +34,26 @@ static const char * const npuedge_vector_names[NPUEDGE_VECTORS] = {
 	[NPUEDGE_VECTOR_FATAL] = "fatal",
 };
 
+/**
+ * struct npuedge_storm - how many interrupts of a vector are too many
+ */
+struct npuedge_storm {
+	/** @limit: interrupts within NPUEDGE_STORM_WINDOW */
+	u32 limit;
+	/** @pause: how long the vector is masked then, in milliseconds */
+	u32 pause;
+};
+
+#define NPUEDGE_STORM_WINDOW	msecs_to_jiffies(100)
+
+/* Jobs may be short and many, and events follow them; the others are rare if all is well. */
+static const struct npuedge_storm npuedge_storms[NPUEDGE_VECTORS] = {
+	[NPUEDGE_VECTOR_QUEUE] = { .limit = 10000, .pause = 20 },
+	[NPUEDGE_VECTOR_EVENT] = { .limit = 2000, .pause = 20 },
+	[NPUEDGE_VECTOR_MMU] = { .limit = 10, .pause = 500 },
+	[NPUEDGE_VECTOR_FATAL] = { .limit = 10, .pause = 500 },
+};
+
 /* Clear causes before they are looked at; on a wired line the write has to arrive first. */
 static void npuedge_irq_ack(struct npuedge_device *edev, u32 causes)
 {
@@ -37,12 +62,78 @@ static void npuedge_irq_ack(struct npuedge_device *edev, u32 causes)
 		npuedge_read(edev, NE1_REG_IRQ_STATUS);
 }
 
+static void npuedge_irq_write_mask(struct npuedge_device *edev)
+{
+	lockdep_assert_held(&edev->irq.mask_lock);
+
+	npuedge_write(edev, NE1_REG_IRQ_ENABLE,
+		      edev->irq.enabled ? NE1_IRQ_ALL & ~edev->irq.masked : 0);
+}
+
+/* Count an interrupt; mask its cause if there are too many. */
+static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector vector)
+{
+	const struct npuedge_storm *storm = &npuedge_storms[vector];
+	bool masked = false;
+
+	spin_lock_irq(&edev->irq.mask_lock);
+	if (time_after(jiffies, edev->irq.window[vector] + NPUEDGE_STORM_WINDOW)) {
+		edev->irq.window[vector] = jiffies;
+		edev->irq.count[vector] = 0;
+	}
+	if (++edev->irq.count[vector] > storm->limit && !(edev->irq.masked & BIT(vector))) {
+		edev->irq.masked |= BIT(vector);
+		edev->irq.storms++;
+		npuedge_irq_write_mask(edev);
+		masked = true;
+	}
+	spin_unlock_irq(&edev->irq.mask_lock);
+
+	if (masked) {
+		dev_warn_ratelimited(edev->dev, "interrupt storm on vector %s, off for %u ms\n",
+				     npuedge_vector_names[vector], storm->pause);
+		queue_delayed_work(system_dfl_wq, &edev->irq.unmask_work,
+				   msecs_to_jiffies(storm->pause));
+	}
+}
+
+/*
+ * What an interrupt of the two frequent causes is about is in memory, and costs little to look at:
+ * whichever of them came, both are.  One that finds nothing may have been faster than what it tells
+ * of, so that somebody looks again a little later.
+ */
+static void npuedge_irq_look(struct npuedge_device *edev)
+{
+	bool waiting = npuedge_queues_process(edev);
+
+	npuedge_fw_handle_events(edev);
+	if (waiting)
+		queue_delayed_work(system_dfl_wq, &edev->irq.again_work, msecs_to_jiffies(10));
+}
+
+static void npuedge_irq_again_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(work, struct npuedge_device,
+						   irq.again_work.work);
+	int awake = pm_runtime_get_if_active(edev->dev);
+
+	/* Asleep, there is nothing that it could find. */
+	if (!awake)
+		return;
+
+	npuedge_queues_process(edev);
+	npuedge_fw_handle_events(edev);
+	if (awake > 0)
+		pm_runtime_put_autosuspend(edev->dev);
+}
+
 static irqreturn_t npuedge_irq_queue(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
 	npuedge_irq_ack(edev, NE1_IRQ_QUEUE);
-	npuedge_queues_process(edev);
+	npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
+	npuedge_irq_look(edev);
 	return IRQ_HANDLED;
 }
 
@@ -51,37 +142,60 @@ static irqreturn_t npuedge_irq_event(int irq, void *data)
 	struct npuedge_device *edev = data;
 
 	npuedge_irq_ack(edev, NE1_IRQ_EVENT);
+	npuedge_irq_count(edev, NPUEDGE_VECTOR_EVENT);
 	npuedge_fw_handle_events(edev);
+	npuedge_queues_process(edev);
 	return IRQ_HANDLED;
 }
 
-static irqreturn_t npuedge_irq_mmu(int irq, void *data)
+static void npuedge_irq_fatal(struct npuedge_device *edev)
 {
-	struct npuedge_device *edev = data;
+	u32 status = npuedge_read(edev, NE1_REG_BOOT_STATUS);
 
-	npuedge_irq_ack(edev, NE1_IRQ_MMU);
-	npuedge_mmu_report_fault(edev);
-	return IRQ_HANDLED;
+	drm_err_ratelimited(&edev->base, "fatal interrupt: firmware state %u error %u\n",
+			    FIELD_GET(NE1_BOOT_STATE_MASK, status),
+			    FIELD_GET(NE1_BOOT_ERROR_MASK, status));
+	npuedge_reset_schedule(edev, NPUEDGE_RESET_FATAL);
 }
 
-static irqreturn_t npuedge_irq_fatal(int irq, void *data)
+/* A rare cause: whether there is one is what the status says, whatever vector it came by. */
+static void npuedge_irq_handle_rare(struct npuedge_device *edev, u32 status)
+{
+	if (status & NE1_IRQ_MMU) {
+		npuedge_irq_count(edev, NPUEDGE_VECTOR_MMU);
+		npuedge_mmu_report_fault(edev);
+	}
+	if (status & NE1_IRQ_FATAL) {
+		npuedge_irq_count(edev, NPUEDGE_VECTOR_FATAL);
+		npuedge_irq_fatal(edev);
+	}
+}
+
+static irqreturn_t npuedge_irq_rare(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
-	u32 status;
+	u32 status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
+	bool fatal = irq == edev->irq.line[NPUEDGE_VECTOR_FATAL];
 
-	npuedge_irq_ack(edev, NE1_IRQ_FATAL);
-	status = npuedge_read(edev, NE1_REG_BOOT_STATUS);
-	drm_err(&edev->base, "fatal interrupt: firmware state %u error %u\n",
-		FIELD_GET(NE1_BOOT_STATE_MASK, status), FIELD_GET(NE1_BOOT_ERROR_MASK, status));
-	npuedge_reset_schedule(edev);
+	/* All ones: the device is gone. */
+	if (status & ~NE1_IRQ_ALL)
+		return IRQ_NONE;
+
+	if (status & (NE1_IRQ_MMU | NE1_IRQ_FATAL)) {
+		npuedge_irq_ack(edev, status & (NE1_IRQ_MMU | NE1_IRQ_FATAL));
+		npuedge_irq_handle_rare(edev, status);
+	} else {
+		npuedge_irq_count(edev, fatal ? NPUEDGE_VECTOR_FATAL : NPUEDGE_VECTOR_MMU);
+		npuedge_irq_look(edev);
+	}
 	return IRQ_HANDLED;
 }
 
 static const irq_handler_t npuedge_vector_handlers[NPUEDGE_VECTORS] = {
 	[NPUEDGE_VECTOR_QUEUE] = npuedge_irq_queue,
 	[NPUEDGE_VECTOR_EVENT] = npuedge_irq_event,
-	[NPUEDGE_VECTOR_MMU] = npuedge_irq_mmu,
-	[NPUEDGE_VECTOR_FATAL] = npuedge_irq_fatal,
+	[NPUEDGE_VECTOR_MMU] = npuedge_irq_rare,
+	[NPUEDGE_VECTOR_FATAL] = npuedge_irq_rare,
 };
 
 /*
@@ -97,14 +211,41 @@ static irqreturn_t npuedge_irq_shared(int irq, void *data)
 	if (status & ~NE1_IRQ_ALL || (!status && edev->irq.wired))
 		return IRQ_NONE;
 
-	npuedge_irq_ack(edev, status & (NE1_IRQ_QUEUE | NE1_IRQ_EVENT));
+	npuedge_irq_ack(edev, status);
+	npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
+	npuedge_irq_look(edev);
+	npuedge_irq_handle_rare(edev, status);
+	return IRQ_HANDLED;
+}
+
+/* What was masked may come again; what came meanwhile is looked at. */
+static void npuedge_irq_unmask_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(work, struct npuedge_device,
+						   irq.unmask_work.work);
+	int awake = pm_runtime_get_if_active(edev->dev);
+	u32 status = 0;
+
+	spin_lock_irq(&edev->irq.mask_lock);
+	edev->irq.masked = 0;
+	memset(edev->irq.count, 0, sizeof(edev->irq.count));
+	if (awake && edev->irq.enabled) {
+		npuedge_irq_write_mask(edev);
+		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
+	}
+	spin_unlock_irq(&edev->irq.mask_lock);
+	/* Asleep, the causes are enabled when it wakes up. */
+	if (!awake)
+		return;
+
 	npuedge_queues_process(edev);
 	npuedge_fw_handle_events(edev);
-	if (status & NE1_IRQ_MMU)
-		npuedge_irq_mmu(irq, data);
-	if (status & NE1_IRQ_FATAL)
-		npuedge_irq_fatal(irq, data);
-	return IRQ_HANDLED;
+	if (status & (NE1_IRQ_MMU | NE1_IRQ_FATAL) && !(status & ~NE1_IRQ_ALL)) {
+		npuedge_write(edev, NE1_REG_IRQ_STATUS, status & (NE1_IRQ_MMU | NE1_IRQ_FATAL));
+		npuedge_irq_handle_rare(edev, status);
+	}
+	if (awake > 0)
+		pm_runtime_put_autosuspend(edev->dev);
 }
 
 static void npuedge_irq_set(struct npuedge_device *edev, bool enable)
@@ -115,8 +256,10 @@ static void npuedge_irq_set(struct npuedge_device *edev, bool enable)
 	if (edev->irq.enabled == enable)
 		return;
 
+	spin_lock_irq(&edev->irq.mask_lock);
 	edev->irq.enabled = enable;
-	npuedge_write(edev, NE1_REG_IRQ_ENABLE, enable ? NE1_IRQ_ALL : 0);
+	npuedge_irq_write_mask(edev);
+	spin_unlock_irq(&edev->irq.mask_lock);
 	for (u32 i = 0; i < lines; i++) {
 		if (enable)
 			enable_irq(edev->irq.line[i]);
@@ -140,7 +283,7 @@ void npuedge_irq_enable(struct npuedge_device *edev)
 
 	status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	if (status & NE1_IRQ_FATAL && !(status & ~NE1_IRQ_ALL))
-		npuedge_irq_fatal(0, edev);
+		npuedge_irq_fatal(edev);
 }
 
 /**
@@ -150,6 +293,16 @@ void npuedge_irq_enable(struct npuedge_device *edev)
 void npuedge_irq_disable(struct npuedge_device *edev)
 {
 	npuedge_irq_set(edev, false);
+}
+
+/**
+ * npuedge_irq_stop() - wait for what interrupts have asked for
+ * @edev: device with interrupts disabled for good
+ */
+void npuedge_irq_stop(struct npuedge_device *edev)
+{
+	cancel_delayed_work_sync(&edev->irq.again_work);
+	cancel_delayed_work_sync(&edev->irq.unmask_work);
 }
 
 static int npuedge_irq_request(struct npuedge_device *edev, u32 vector, irq_handler_t handler,
@@ -179,6 +332,9 @@ int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev)
 {
 	int ret;
 
+	spin_lock_init(&edev->irq.mask_lock);
+	INIT_DELAYED_WORK(&edev->irq.again_work, npuedge_irq_again_work);
+	INIT_DELAYED_WORK(&edev->irq.unmask_work, npuedge_irq_unmask_work);
 	npuedge_write(edev, NE1_REG_IRQ_ENABLE, 0);
 	edev->irq.wired = edev->dma_dev == edev->dev;
 	for (u32 i = 0; i < NPUEDGE_VECTORS; i++) {

@@ -14,6 +14,7 @@
 
 #include "npuedge_compat.h"
 #include "npuedge_hw.h"
+#include "npuedge_inject.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
@@ -118,7 +119,8 @@ err_put:
  * npuedge_job_post() - put a job into its queue's ring
  * @job: job on the queue's list of jobs in flight; the queue is online and locked
  *
- * The scheduler's credits guarantee a free slot.  The caller rings the doorbell.
+ * The scheduler's credits guarantee a free slot.  The caller rings the doorbell, and looks after
+ * the oldest job's time.
  */
 void npuedge_job_post(struct npuedge_job *job)
 {
@@ -129,7 +131,6 @@ void npuedge_job_post(struct npuedge_job *job)
 	job->desc.seqno = ++q->hw_seqno;
 	job->position = q->tail;
 	job->posted = ktime_get();
-	job->done_jobs = atomic_read(&q->edev->reset.done_jobs);
 	q->ring[q->tail % NPUEDGE_QUEUE_DEPTH] = job->desc;
 	dma_wmb();
 	WRITE_ONCE(q->hw->tail, ++q->tail);
@@ -162,6 +163,7 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	spin_lock_irqsave(&q->lock, flags);
 	ret = npuedge_job_refused(q);
 	if (ret) {
+		q->completed++;
 		fence = ERR_PTR(ret);
 		goto out_unlock;
 	}
@@ -175,8 +177,10 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	kref_get(&job->ref);
 	list_add_tail(&job->node, &q->inflight);
 	npuedge_job_post(job);
+	npuedge_queue_note_oldest(q);
 	/* Within the lock: a reset takes registers away only after it has set the queue offline. */
-	npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+	if (!npuedge_inject(NPUEDGE_INJECT_POST))
+		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
 	trace_npuedge_job_run(job, q->started, 0);
 
 out_unlock:

@@ -32,12 +32,24 @@ struct npuedge_job {
 	bool done_valid;
 	/** @awake: the job keeps the device from runtime suspend */
 	bool awake;
-	/** @rerun: user space allows to run it again from its start */
+	/** @rerun: it may run a second time from its start: DRM_NPUEDGE_JOB_RERUN */
 	bool rerun;
+	/** @turn: @slice is when it was first seen on a core, else when it became the oldest */
+	bool turn;
+	/** @slice_known: @slice and @slice_preempted tell since when it has been on a core */
+	bool slice_known;
+	/** @reruns: how often it was started and put into the ring again */
+	u32 reruns;
 	/** @extended: how often the time limit was extended though nothing explained the delay */
 	u32 extended;
-	/** @done_jobs: the device's count of ended jobs when the time limit began */
+	/** @done_jobs: the device's count of ended jobs when it became its queue's oldest */
 	u32 done_jobs;
+	/** @slice_preempted: the queue's count of preemptions at @slice */
+	u32 slice_preempted;
+	/** @slice: it has been on a core since then at the latest */
+	ktime_t slice;
+	/** @busy_ns: busy time of the queue when it became the oldest */
+	u64 busy_ns;
 	/** @number: number in its queue, counted from 1 */
 	u64 number;
 	/** @position: slot count of the ring, compared with firmware's head */
@@ -60,6 +72,18 @@ static inline struct npuedge_job *to_npuedge_job(struct drm_sched_job *base)
 extern const struct drm_sched_backend_ops npuedge_sched_ops;
 
 struct npuedge_job *npuedge_job_create(struct npuedge_queue *q, u64 client_id);
+/**
+ * npuedge_job_get() - take a reference
+ * @job: job
+ *
+ * Return: @job.
+ */
+static inline struct npuedge_job *npuedge_job_get(struct npuedge_job *job)
+{
+	kref_get(&job->ref);
+	return job;
+}
+
 void npuedge_job_put(struct npuedge_job *job);
 void npuedge_job_abort(struct npuedge_job *job);
 void npuedge_job_post(struct npuedge_job *job);

@@ -15,6 +15,7 @@
 #include <drm/drm_print.h>
 
 #include "npuedge_hw.h"
+#include "npuedge_inject.h"
 #include "npuedge_mmu.h"
 #include "npuedge_pgtable.h"
 #include "npuedge_reset.h"
@@ -174,7 +175,7 @@ static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
 				 !(value & NE1_TLB_INV_BUSY), 10,
 				 edev->timeouts->tlb * USEC_PER_MSEC);
 	mutex_unlock(&edev->tlb_lock);
-	return ret;
+	return npuedge_inject(NPUEDGE_INJECT_TLB) ? -ETIMEDOUT : ret;
 }
 
 /* With the device awake.  A reset that is due or runs, and suspend, empty the TLB as well. */
@@ -192,7 +193,7 @@ static void npuedge_mmu_invalidate_or_reset(struct npuedge_device *edev)
 	if (ret == -ETIMEDOUT) {
 		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
 			edev->timeouts->tlb);
-		npuedge_reset_schedule(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_TLB);
 	}
 	npuedge_reset_wait(edev);
 }

@@ -595,3 +595,39 @@ u64 npuedge_pt_lookup(const struct npuedge_pgtable *pt, u64 va, u64 *leaf_size)
 	*leaf_size = NPUEDGE_PAGE;
 	return middle->child[index]->entries[pt_index(va, PT_LAST)];
 }
+
+/**
+ * npuedge_pt_index() - which entry of a level's table an address uses
+ * @va: address below 2^39
+ * @level: 0 for the root
+ *
+ * Return: index.
+ */
+u32 npuedge_pt_index(u64 va, u32 level)
+{
+	return va >> (30 - 9 * level) & (NPUEDGE_PT_ENTRIES - 1);
+}
+
+/**
+ * npuedge_pt_walk() - walk the tables as the MMU does, and tell each step
+ * @pt: page tables
+ * @va: address
+ * @entry: out: NPUEDGE_PT_LEVELS entries, from the root on
+ *
+ * Return: number of entries that the walk reads.
+ */
+u32 npuedge_pt_walk(const struct npuedge_pgtable *pt, u64 va, u64 *entry)
+{
+	struct npuedge_pt_table *table = pt->root;
+	u32 level = 0, index;
+
+	if (va >= 1ull << NE1_VA_BITS)
+		return 0;
+
+	while (table && level < NPUEDGE_PT_LEVELS) {
+		index = npuedge_pt_index(va, level);
+		entry[level++] = table->entries[index];
+		table = table->child ? table->child[index] : NULL;
+	}
+	return level;
+}

@@ -8,6 +8,8 @@
 
 /** NPUEDGE_PT_ENTRIES - entries of a table, which fills a page of the device */
 #define NPUEDGE_PT_ENTRIES	512
+/** NPUEDGE_PT_LEVELS - levels of tables */
+#define NPUEDGE_PT_LEVELS	3
 /** NPUEDGE_PAGE - bytes of the small leaf and of a table */
 #define NPUEDGE_PAGE		4096ull
 /** NPUEDGE_BLOCK - bytes of the big leaf */
@@ -132,6 +134,8 @@ int npuedge_pt_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u
 int npuedge_pt_map_new(struct npuedge_pgtable *pt, u64 va, u64 dma, u64 len);
 int npuedge_pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len);
 void npuedge_pt_clear(struct npuedge_pgtable *pt, u64 va, u64 len);
+u32 npuedge_pt_index(u64 va, u32 level);
+u32 npuedge_pt_walk(const struct npuedge_pgtable *pt, u64 va, u64 *entry);
 u64 npuedge_pt_lookup(const struct npuedge_pgtable *pt, u64 va, u64 *leaf_size);
 
 #endif

@@ -19,14 +19,20 @@
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
+#include "npuedge_coredump.h"
+#include "npuedge_event.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_job.h"
+#include "npuedge_perfmon.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_ring.h"
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
+
+/* A job that was started so often, and interrupted by a reset each time, is not started again. */
+#define NPUEDGE_JOB_RERUNS	3
 
 /* Frees queues; outlives every device, and is drained before the module goes. */
 static struct workqueue_struct *npuedge_release_wq;
@@ -58,6 +64,8 @@ static void npuedge_queue_release_work(struct work_struct *work)
 	drm_sched_entity_fini(&q->entity);
 	drm_sched_fini(&q->sched);
 	npuedge_vm_put(q->vm);
+	npuedge_listener_put(q->listener);
+	npuedge_counters_put(q->counters);
 	mutex_destroy(&q->hw_lock);
 	mutex_destroy(&q->sched_lock);
 	/* Who reads a fence's timeline name, which is in q->sched, does so under RCU. */
@@ -145,12 +153,43 @@ static void npuedge_queue_usage_locked(struct npuedge_queue *q, u64 *ns, u64 *cy
 	*cycles = q->past_cycles + (q->hw ? npuedge_queue_counter(&q->hw->busy_cycles) : 0);
 }
 
+static u64 npuedge_queue_preempted(struct npuedge_queue *q)
+{
+	return q->past_preempted + (q->hw ? READ_ONCE(q->hw->preempted) : 0);
+}
+
+/**
+ * npuedge_queue_note_oldest() - begin to count the time of a job that has become the oldest
+ * @q: queue, locked
+ */
+void npuedge_queue_note_oldest(struct npuedge_queue *q)
+{
+	struct npuedge_job *job;
+	u64 cycles;
+
+	lockdep_assert_held(&q->lock);
+
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	if (!job || job->number == q->oldest)
+		return;
+
+	q->oldest = job->number;
+	npuedge_queue_usage_locked(q, &job->busy_ns, &cycles);
+	job->done_jobs = atomic_read(&q->edev->reset.done_jobs);
+	job->slice = ktime_get();
+	job->slice_preempted = q->hw ? READ_ONCE(q->hw->preempted) : 0;
+	job->slice_known = true;
+	job->turn = false;
+}
+
 /* Forget what is shared with firmware, but not the time that it counted. */
 static void npuedge_queue_detach(struct npuedge_queue *q)
 {
 	lockdep_assert_held(&q->lock);
 
 	npuedge_queue_usage_locked(q, &q->past_ns, &q->past_cycles);
+	q->past_preempted = npuedge_queue_preempted(q);
+	npuedge_counters_detach(q->counters);
 	q->hw = NULL;
 	q->online = false;
 }
@@ -168,6 +207,7 @@ static void npuedge_queue_unlist(struct npuedge_queue *q)
 
 	mutex_lock(&edev->queues.lock);
 	if (!list_empty(&q->node)) {
+		npuedge_counters_end(q->counters);
 		list_del_init(&q->node);
 		__clear_bit(q->index, edev->queues.used);
 		npuedge_queue_put(q);
@@ -209,8 +249,10 @@ static int npuedge_queue_hw_create(struct npuedge_queue *q)
 	q->results = mem->cpu + NPUEDGE_QUEUE_DEPTH * sizeof(struct ne1_job);
 	q->hw = npuedge_fw_queue_entry(q->edev, q->index);
 	memset(q->hw, 0, sizeof(*q->hw));
+	npuedge_counters_attach(q->counters, npuedge_fw_counters_entry(q->edev, q->index));
 	q->tail = 0;
 	q->hw_seqno = 0;
+	q->held = false;
 	spin_unlock_irq(&q->lock);
 
 	WRITE_ONCE(q->vm->known, true);
@@ -259,6 +301,10 @@ static void npuedge_queue_end_job(struct npuedge_queue *q, struct npuedge_job *j
 
 	trace_npuedge_job_done(job, job->number, error);
 	list_del_init(&job->node);
+	q->completed++;
+	atomic_inc(&q->edev->reset.done_jobs);
+	if (!error)
+		atomic_inc(&q->edev->reset.good_jobs);
 	if (error)
 		dma_fence_set_error(job->done, error);
 	dma_fence_signal_locked(job->done);
@@ -278,6 +324,19 @@ static void npuedge_queue_cancel(struct npuedge_queue *q, int first, int error)
 	}
 }
 
+/* Whoever owns the queue hears of it. */
+static void npuedge_queue_set_state(struct npuedge_queue *q, u32 state)
+{
+	u32 id = READ_ONCE(q->id);
+
+	lockdep_assert_held(&q->lock);
+
+	q->state.state = state;
+	/* Until user space knows the queue there is nothing to tell. */
+	if (id)
+		npuedge_event_send_to(q->listener, DRM_NPUEDGE_EVENT_QUEUE_LOST, id, state);
+}
+
 static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
 				const struct ne1_job_result *result)
 {
@@ -286,7 +345,7 @@ static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
 	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
 		return;
 
-	q->state.state = DRM_NPUEDGE_QUEUE_GUILTY;
+	npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_GUILTY);
 	q->state.reason = reason;
 	q->state.fault = result->fault;
 	q->state.fault_va = result->va;
@@ -313,12 +372,26 @@ static int npuedge_queue_judge_result(struct npuedge_queue *q, struct npuedge_jo
 	return -EIO;
 }
 
-static void npuedge_queue_process_locked(struct npuedge_queue *q)
+/* Whether a result makes the queue guilty of a fault. */
+static bool npuedge_queue_is_fault(struct npuedge_queue *q, struct npuedge_job *job,
+				   const struct ne1_job_result *result)
+{
+	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY ||
+	    (result->fault == NE1_FAULT_STOPPED && q->stop_error))
+		return false;
+	return result->fault != NE1_FAULT_NONE || result->seqno != job->desc.seqno;
+}
+
+/*
+ * End what the device has ended, and count it.  With @stop_at_fault: up to the first job that
+ * faulted, which is returned with a reference, and its @result.
+ */
+static struct npuedge_job *npuedge_queue_process_locked(struct npuedge_queue *q,
+							struct ne1_job_result *result,
+							bool stop_at_fault, u32 *ended)
 {
 	struct npuedge_job *job, *tmp;
-	struct ne1_job_result result;
 	u32 done;
-	int ret;
 
 	/* The management core stores 64 bits in two halves; each of them is whole. */
 	done = lower_32_bits(READ_ONCE(q->hw->done_seqno));
@@ -327,49 +400,83 @@ static void npuedge_queue_process_locked(struct npuedge_queue *q)
 		if (npuedge_ring_passed(lower_32_bits(job->desc.seqno), done))
 			break;
 
-		result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
+		*result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
 		/* What is judged is the copy: the compiler must not read the original again. */
 		barrier();
-		ret = npuedge_queue_judge_result(q, job, &result);
-		npuedge_queue_end_job(q, job, ret);
-		atomic_inc(&q->edev->reset.done_jobs);
+		if (stop_at_fault && npuedge_queue_is_fault(q, job, result))
+			return npuedge_job_get(job);
+		npuedge_queue_end_job(q, job, npuedge_queue_judge_result(q, job, result));
+		++*ended;
 	}
+	npuedge_queue_note_oldest(q);
 
 	/* Firmware takes no further job from a queue that faulted. */
 	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
+	return NULL;
+}
+
+/* As npuedge_queue_process_locked(). */
+static struct npuedge_job *npuedge_queue_process_some(struct npuedge_queue *q,
+						      struct ne1_job_result *result,
+						      bool stop_at_fault, u32 *ended)
+{
+	struct npuedge_job *faulted = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->lock, flags);
+	if (q->hw && !list_empty(&q->inflight))
+		faulted = npuedge_queue_process_locked(q, result, stop_at_fault, ended);
+	spin_unlock_irqrestore(&q->lock, flags);
+	return faulted;
 }
 
 /**
  * npuedge_queue_process() - end the jobs that the device has ended
  * @q: queue
+ *
+ * A fault leaves a core dump, before anybody hears of it.
+ *
+ * Return: number of jobs that ended.
  */
-void npuedge_queue_process(struct npuedge_queue *q)
+u32 npuedge_queue_process(struct npuedge_queue *q)
 {
 	bool cookie = dma_fence_begin_signalling();
-	unsigned long flags;
+	struct ne1_job_result result;
+	struct npuedge_job *faulted;
+	u32 ended = 0;
 
-	spin_lock_irqsave(&q->lock, flags);
-	if (q->hw && !list_empty(&q->inflight))
-		npuedge_queue_process_locked(q);
-	spin_unlock_irqrestore(&q->lock, flags);
+	faulted = npuedge_queue_process_some(q, &result, npuedge_coredump_wanted(q->edev), &ended);
+	if (faulted) {
+		npuedge_coredump_job(faulted, "fault", &result);
+		npuedge_job_put(faulted);
+		npuedge_queue_process_some(q, &result, false, &ended);
+	}
 	dma_fence_end_signalling(cookie);
+	return ended;
 }
 
 /**
  * npuedge_queues_process() - end the jobs of all queues that the device has ended
  * @edev: device
+ *
+ * Return: true if none has ended, though there are jobs in the device.
  */
-void npuedge_queues_process(struct npuedge_device *edev)
+bool npuedge_queues_process(struct npuedge_device *edev)
 {
 	bool cookie = dma_fence_begin_signalling();
+	bool waiting = false;
 	struct npuedge_queue *q;
+	u32 ended = 0;
 
 	mutex_lock(&edev->queues.lock);
-	list_for_each_entry(q, &edev->queues.list, node)
-		npuedge_queue_process(q);
+	list_for_each_entry(q, &edev->queues.list, node) {
+		ended += npuedge_queue_process(q);
+		waiting |= !list_empty(&q->inflight);
+	}
 	mutex_unlock(&edev->queues.lock);
 	dma_fence_end_signalling(cookie);
+	return waiting && !ended;
 }
 
 /**
@@ -465,12 +572,12 @@ static int npuedge_queue_start(struct npuedge_queue *q)
 	if (!ret)
 		return 0;
 
-	/* Firmware may still get to it: make it forget before the index is used again. */
-	if (ret == -ETIMEDOUT) {
-		npuedge_reset_schedule(edev);
+	/* Whatever firmware has made of it: make it forget before the index is used again. */
+	if (ret == -ETIMEDOUT || ret == -EPROTO) {
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
 		npuedge_reset_wait(edev);
 	}
-	if (ret == -ETIMEDOUT || ret == -ECANCELED)
+	if (ret != -EBUSY)
 		ret = READ_ONCE(edev->lost) ? -ENODEV : -EIO;
 err_index:
 	npuedge_queue_give_index(q);
@@ -481,6 +588,7 @@ err_index:
  * npuedge_queue_create() - make a queue
  * @edev: device, entered and awake
  * @vm: address space of its jobs
+ * @listener: who hears of its fate
  * @priority: enum ne1_priority
  *
  * Return: the queue, ended by npuedge_queue_destroy(); or an error pointer: -EBUSY if the device
@@ -488,7 +596,7 @@ err_index:
  * -ENOMEM.
  */
 struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
-					   u32 priority)
+					   struct npuedge_listener *listener, u32 priority)
 {
 	struct npuedge_queue *q;
 	int ret;
@@ -496,6 +604,11 @@ struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct n
 	q = kzalloc_obj(*q, GFP_KERNEL_ACCOUNT);
 	if (!q)
 		return ERR_PTR(-ENOMEM);
+	q->counters = npuedge_counters_create(edev);
+	if (!q->counters) {
+		kfree(q);
+		return ERR_PTR(-ENOMEM);
+	}
 
 	kref_init(&q->ref);
 	mutex_init(&q->sched_lock);
@@ -510,12 +623,14 @@ struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct n
 
 	ret = npuedge_queue_init(q);
 	if (ret) {
+		npuedge_counters_put(q->counters);
 		kfree(q);
 		return ERR_PTR(ret);
 	}
 
 	/* From here on npuedge_queue_put() cleans up. */
 	q->vm = npuedge_vm_get(vm);
+	q->listener = npuedge_listener_get(listener);
 	drm_dev_get(&edev->base);
 	__module_get(THIS_MODULE);
 
@@ -568,7 +683,7 @@ void npuedge_queue_destroy(struct npuedge_queue *q)
 
 	/* A reset finds a closed queue on the list, and ends it; if -ECANCELED, one is due. */
 	if (ret && ret != -ECANCELED)
-		npuedge_reset_schedule(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
 	npuedge_device_asleep(edev, cookie);
 
 out_put:
@@ -622,27 +737,81 @@ void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_g
 	if (out->state != DRM_NPUEDGE_QUEUE_GUILTY)
 		out->fault_job = 0;
 	npuedge_queue_usage_locked(q, &out->busy_ns, &cycles);
+	out->completed = q->completed;
+	out->preempted = npuedge_queue_preempted(q);
 	spin_unlock_irq(&q->lock);
 }
 
-/**
- * npuedge_queue_busy() - whether firmware has taken a job that has not ended
- * @q: queue
- *
- * Return: true if so.
+/*
+ * Whether the oldest job was started.  Firmware that does not say so (ABI 1.0) takes a job from the
+ * ring when it starts it, or a little before.
  */
-bool npuedge_queue_busy(struct npuedge_queue *q)
+static bool npuedge_queue_started(struct npuedge_queue *q, const struct npuedge_job *job)
+{
+	if (q->edev->fw->abi_minor >= 1)
+		return lower_32_bits(READ_ONCE(q->hw->run_seqno)) == lower_32_bits(job->desc.seqno);
+	return npuedge_ring_passed(READ_ONCE(q->hw->head), job->position);
+}
+
+/**
+ * npuedge_queue_look() - see how the oldest job is doing
+ * @q: queue
+ * @look: out; all zero but the busy time if firmware has no job
+ */
+void npuedge_queue_look(struct npuedge_queue *q, struct npuedge_queue_look *look)
 {
 	struct npuedge_job *job;
 	unsigned long flags;
-	bool busy = false;
+	u64 cycles;
 
+	*look = (struct npuedge_queue_look) { };
 	spin_lock_irqsave(&q->lock, flags);
+	npuedge_queue_usage_locked(q, &look->busy_ns, &cycles);
 	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
-	if (job && q->hw)
-		busy = npuedge_ring_passed(READ_ONCE(q->hw->head), job->position);
+	if (job && q->hw) {
+		look->preempted = READ_ONCE(q->hw->preempted);
+		look->started = npuedge_queue_started(q, job);
+		look->on_core = look->started &&
+				(q->edev->fw->abi_minor < 1 || READ_ONCE(q->hw->on_core));
+	}
 	spin_unlock_irqrestore(&q->lock, flags);
-	return busy;
+}
+
+/**
+ * npuedge_queue_busy() - whether a core works for a queue
+ * @q: queue
+ *
+ * Return: true if so; with firmware of ABI 1.0, if a job was started that has not ended.
+ */
+bool npuedge_queue_busy(struct npuedge_queue *q)
+{
+	struct npuedge_queue_look look;
+
+	npuedge_queue_look(q, &look);
+	return look.on_core;
+}
+
+/**
+ * npuedge_queue_hold() - ask firmware not to start another job of a queue
+ * @q: queue, on the device's list; a reset follows
+ *
+ * Firmware would put a job that was started aside, where it would be lost: it may end first, unless
+ * it can be run again.  Does not wait.
+ */
+void npuedge_queue_hold(struct npuedge_queue *q)
+{
+	const struct ne1_msg msg = { .type = NE1_CMD_QUEUE_SUSPEND, .queue = q->index };
+	struct npuedge_job *job;
+	bool hold;
+
+	spin_lock_irq(&q->lock);
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	hold = job && q->hw && !q->held && (job->rerun || !npuedge_queue_started(q, job));
+	q->held |= hold;
+	spin_unlock_irq(&q->lock);
+
+	if (hold)
+		npuedge_fw_tell(q->edev, &msg);
 }
 
 /**
@@ -706,14 +875,23 @@ int npuedge_queue_kill(struct npuedge_queue *q)
  * npuedge_queue_judge() - find out what a reset of the device costs a queue
  * @q: queue; the device has stopped, shared memory is as it left it
  *
- * A job that was taken may have changed memory, and is not run a second time.
+ * A job that was started may have changed memory, and is not run a second time unless user space
+ * said that this does no harm.  Even then not for ever: it may be what stops the device.
  */
 void npuedge_queue_judge(struct npuedge_queue *q)
 {
+	struct npuedge_job *job;
+
 	npuedge_queue_process(q);
-	q->lost_jobs |= npuedge_queue_busy(q);
 
 	spin_lock_irq(&q->lock);
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	if (job && q->hw && npuedge_queue_started(q, job)) {
+		if (job->rerun && job->reruns < NPUEDGE_JOB_RERUNS)
+			job->reruns++;
+		else
+			q->lost_jobs = true;
+	}
 	npuedge_queue_detach(q);
 	spin_unlock_irq(&q->lock);
 
@@ -731,11 +909,13 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 	if (q->lost_jobs) {
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
 		q->cancel_until = q->pushed;
-		q->state.state = DRM_NPUEDGE_QUEUE_INNOCENT;
+		npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_INNOCENT);
 		q->lost_jobs = false;
 	}
 	list_for_each_entry(job, &q->inflight, node)
 		npuedge_job_post(job);
+	q->oldest = 0;
+	npuedge_queue_note_oldest(q);
 	q->stop_error = 0;
 	q->online = true;
 	if (q->tail)
@@ -782,7 +962,7 @@ void npuedge_queue_lose(struct npuedge_queue *q)
 	npuedge_queue_process(q);
 
 	spin_lock_irq(&q->lock);
-	q->state.state = DRM_NPUEDGE_QUEUE_LOST;
+	npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_LOST);
 	npuedge_queue_cancel(q, -ENODEV, -ENODEV);
 	spin_unlock_irq(&q->lock);
 

@@ -14,6 +14,8 @@
 struct npuedge_device;
 struct npuedge_file;
 struct npuedge_job;
+struct npuedge_counters;
+struct npuedge_listener;
 struct npuedge_vm;
 
 /**
@@ -26,6 +28,12 @@ struct npuedge_queue {
 	struct npuedge_device *edev;
 	/** @vm: address space of the jobs; the queue is a user of it */
 	struct npuedge_vm *vm;
+	/** @listener: hears of changes of the state; the queue has a reference */
+	struct npuedge_listener *listener;
+	/** @counters: what its jobs have used; the queue has a reference */
+	struct npuedge_counters *counters;
+	/** @id: what user space calls it; 0: nothing yet */
+	u32 id;
 	/** @node: entry of the device's list of queues; under its lock */
 	struct list_head node;
 	/** @priority: enum ne1_priority */
@@ -72,6 +80,8 @@ struct npuedge_queue {
 	struct ne1_job_result *results;
 	/** @hw: entry of the queue table */
 	struct ne1_fw_queue *hw;
+	/** @held: firmware was asked not to start a job before the reset that follows */
+	bool held;
 	/** @online: jobs may be put into the ring */
 	bool online;
 	/** @state: what user space is told; @state.id is not used */
@@ -80,6 +90,12 @@ struct npuedge_queue {
 	u64 past_ns;
 	/** @past_cycles: busy cycles before the last device reset */
 	u64 past_cycles;
+	/** @past_preempted: jobs put aside before the last device reset */
+	u64 past_preempted;
+	/** @completed: jobs that have ended, whatever their result */
+	u64 completed;
+	/** @oldest: number of the job whose time is counted, see npuedge_queue_note_oldest() */
+	u64 oldest;
 	/** @closed: its owner has destroyed it */
 	bool closed;
 	/** @lost_jobs: a device reset has interrupted a job; set and used by the reset worker */
@@ -91,11 +107,25 @@ struct npuedge_queue {
 	struct work_struct release_work;
 };
 
+/**
+ * struct npuedge_queue_look - what firmware says about a queue's oldest job
+ */
+struct npuedge_queue_look {
+	/** @started: it was started and has not ended */
+	bool started;
+	/** @on_core: a core works on it, as far as firmware tells */
+	bool on_core;
+	/** @preempted: how often jobs of the queue were put aside since the last device reset */
+	u32 preempted;
+	/** @busy_ns: busy time of the queue */
+	u64 busy_ns;
+};
+
 int npuedge_queue_module_init(void);
 void npuedge_queue_module_exit(void);
 
 struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
-					   u32 priority);
+					   struct npuedge_listener *listener, u32 priority);
 void npuedge_queue_destroy(struct npuedge_queue *q);
 struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q);
 void npuedge_queue_put(struct npuedge_queue *q);
@@ -106,14 +136,17 @@ void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles);
 
 void npuedge_queue_pause(struct npuedge_queue *q);
 void npuedge_queue_unpause(struct npuedge_queue *q);
-void npuedge_queue_process(struct npuedge_queue *q);
+u32 npuedge_queue_process(struct npuedge_queue *q);
 bool npuedge_queue_busy(struct npuedge_queue *q);
+void npuedge_queue_look(struct npuedge_queue *q, struct npuedge_queue_look *look);
+void npuedge_queue_note_oldest(struct npuedge_queue *q);
+void npuedge_queue_hold(struct npuedge_queue *q);
 bool npuedge_queue_drained(struct npuedge_queue *q);
 int npuedge_queue_kill(struct npuedge_queue *q);
 void npuedge_queue_judge(struct npuedge_queue *q);
 int npuedge_queue_restore(struct npuedge_queue *q, bool guilty);
 void npuedge_queue_lose(struct npuedge_queue *q);
 
-void npuedge_queues_process(struct npuedge_device *edev);
+bool npuedge_queues_process(struct npuedge_device *edev);
 
 #endif

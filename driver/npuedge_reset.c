@@ -3,13 +3,16 @@
  * DOC: Recovery
  *
  * A job that takes too long is first looked at: perhaps its interrupt got lost, or other queues
- * had the device.  Then, step by step:
+ * had the device, see npuedge_reset_may_wait().  Then, step by step:
  *
  * 1. firmware is told to stop the queue: its jobs end, nobody else notices;
- * 2. if that fails, the device is reset and firmware booted anew.  Queues are created again.
- *    Jobs that firmware had not taken run then as if nothing had happened; a queue whose job was
- *    interrupted loses its jobs and is told that it is innocent;
- * 3. if firmware does not boot, the device is lost: all fences signal, the device is unplugged.
+ * 2. if that fails, the device is reset and firmware booted anew.  As long as firmware lives, jobs
+ *    of other queues that are on a core get some time to end before.  Queues are created again.
+ *    Jobs that were not started run then as if nothing had happened, as do those that may run
+ *    twice.  A queue that had another job interrupted loses its jobs, as each may need what the
+ *    one before it should have made, and is told that it is innocent;
+ * 3. if firmware does not boot, or resets follow one another without a job that ends well in
+ *    between, the device is lost: all fences signal, the device is unplugged.
  *
  * Timeouts and resets run on one ordered workqueue.  Fences wait for it, so that nothing here
  * allocates memory or takes a lock under which memory is allocated.
@@ -22,14 +25,21 @@
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
+#include "npuedge_coredump.h"
+#include "npuedge_event.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_irq.h"
 #include "npuedge_job.h"
+#include "npuedge_perfmon.h"
 #include "npuedge_plat.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_trace.h"
+
+/* So many resets in a row do not help; they are not in a row if they are further apart. */
+#define NPUEDGE_RESET_STREAK	8
+#define NPUEDGE_RESET_STREAK_MS	10000
 
 /* Firmware is not talked to any more; who waits for it gives up. */
 static void npuedge_reset_begin(struct npuedge_device *edev)
@@ -45,14 +55,37 @@ static void npuedge_reset_end(struct npuedge_device *edev)
 }
 
 /**
+ * npuedge_reset_reason_name() - a word for a reason
+ * @reason: enum npuedge_reset_reason
+ *
+ * Return: the word.
+ */
+const char *npuedge_reset_reason_name(u32 reason)
+{
+	static const char * const names[] = {
+		[NPUEDGE_RESET_ASKED] = "asked",
+		[NPUEDGE_RESET_HANG] = "hang",
+		[NPUEDGE_RESET_FATAL] = "fatal",
+		[NPUEDGE_RESET_PANIC] = "panic",
+		[NPUEDGE_RESET_MESSAGE] = "message",
+		[NPUEDGE_RESET_PROTOCOL] = "protocol",
+		[NPUEDGE_RESET_TLB] = "tlb",
+	};
+
+	return reason < ARRAY_SIZE(names) ? names[reason] : "unknown";
+}
+
+/**
  * npuedge_reset_schedule() - have the device reset soon
  * @edev: device, awake; any process context
+ * @reason: why
  */
-void npuedge_reset_schedule(struct npuedge_device *edev)
+void npuedge_reset_schedule(struct npuedge_device *edev, enum npuedge_reset_reason reason)
 {
 	if (READ_ONCE(edev->lost) || atomic_xchg(&edev->reset.pending, 1))
 		return;
 
+	WRITE_ONCE(edev->reset.reason, reason);
 	npuedge_fw_msg_stop(edev);
 	/* The caller has the device awake, and the worker finds it so. */
 	pm_runtime_get_noresume(edev->dev);
@@ -147,7 +180,8 @@ static int npuedge_reset_try(struct npuedge_device *edev, struct npuedge_queue *
 		return ret;
 
 	npuedge_irq_enable(edev);
-	ret = npuedge_reset_restore_queues(edev, guilty);
+	ret = npuedge_perfmon_restore(edev);
+	ret = ret ?: npuedge_reset_restore_queues(edev, guilty);
 	/* Its panic would have asked for a reset, and been told that there is one. */
 	return ret ?: npuedge_fw_check(edev);
 }
@@ -207,8 +241,72 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	npuedge_reset_end(edev);
 }
 
+/* Whether resets follow one another, and nothing works in between.  Counts this one. */
+static bool npuedge_reset_useless(struct npuedge_device *edev, u32 reason)
+{
+	u32 good = atomic_read(&edev->reset.good_jobs);
+	ktime_t now = ktime_get();
+
+	if (good != edev->reset.streak_jobs ||
+	    ktime_ms_delta(now, edev->reset.last) > NPUEDGE_RESET_STREAK_MS)
+		edev->reset.streak = 0;
+	edev->reset.streak_jobs = good;
+	edev->reset.last = now;
+	if (reason == NPUEDGE_RESET_ASKED)
+		return false;
+	return ++edev->reset.streak > NPUEDGE_RESET_STREAK;
+}
+
+/* Whether cores work for other queues, and whether jobs of theirs were started at all. */
+static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedge_queue *q,
+				      bool *started)
+{
+	struct npuedge_queue_look look;
+	struct npuedge_queue *other;
+	bool busy = false;
+
+	*started = false;
+	mutex_lock(&edev->queues.lock);
+	list_for_each_entry(other, &edev->queues.list, node) {
+		if (other == q)
+			continue;
+		npuedge_queue_look(other, &look);
+		*started |= look.started;
+		busy |= look.on_core;
+	}
+	mutex_unlock(&edev->queues.lock);
+	return busy;
+}
+
+/*
+ * Before the device is reset for one queue: jobs of others that were started may end.  Those that
+ * were put aside go on only if firmware gives them a core, for which a little patience must do.
+ */
+static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty)
+{
+	u32 limit = edev->timeouts->drain, step = max(limit / 100, 1U), off_core = 0;
+	struct npuedge_queue *q;
+	bool started;
+
+	for (u32 waited = 0; waited < limit; waited += step) {
+		mutex_lock(&edev->queues.lock);
+		list_for_each_entry(q, &edev->queues.list, node) {
+			if (q != guilty)
+				npuedge_queue_hold(q);
+		}
+		mutex_unlock(&edev->queues.lock);
+
+		npuedge_queues_process(edev);
+		off_core = npuedge_reset_others_busy(edev, guilty, &started) ? 0 : off_core + 1;
+		if (!started || off_core > 3)
+			break;
+		msleep(step);
+	}
+}
+
 /* Step 2, and if it fails step 3. */
-static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_queue *guilty)
+static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_queue *guilty,
+				 u32 reason)
 {
 	bool cookie = dma_fence_begin_signalling();
 	int ret;
@@ -216,9 +314,15 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 	npuedge_reset_begin(edev);
 	down_write(&edev->reset.lock);
 	npuedge_reset_stop_queues(edev);
-	ret = npuedge_reset_restart(edev, guilty);
+	npuedge_coredump_device(edev, guilty, reason);
+	if (npuedge_reset_useless(edev, reason)) {
+		drm_err(&edev->base, "%u resets, and no job ended well\n", edev->reset.streak - 1);
+		ret = -EIO;
+	} else {
+		ret = npuedge_reset_restart(edev, guilty);
+	}
 	atomic_inc(&edev->reset.count);
-	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, ret);
+	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, reason, ret);
 	if (ret) {
 		WRITE_ONCE(edev->lost, true);
 		npuedge_fw_msg_stop(edev);
@@ -234,7 +338,10 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 		drm_err(&edev->base, "device is lost: it does not start again (%d)\n", ret);
 		queue_work(system_dfl_wq, &edev->unplug.work);
 	} else {
-		drm_warn(&edev->base, "device was reset\n");
+		drm_warn(&edev->base, "device was reset (%s)\n",
+			 npuedge_reset_reason_name(reason));
+		npuedge_event_send(edev, DRM_NPUEDGE_EVENT_RESET, 0,
+				   atomic_read(&edev->reset.count));
 		queue_work(system_dfl_wq, &edev->reset.report_work);
 	}
 }
@@ -245,7 +352,7 @@ static void npuedge_reset_work(struct work_struct *work)
 
 	/* A timeout handler may have had the device reset since this one was asked for. */
 	if (!READ_ONCE(edev->lost) && atomic_read(&edev->reset.pending))
-		npuedge_reset_device(edev, NULL);
+		npuedge_reset_device(edev, NULL, READ_ONCE(edev->reset.reason));
 
 	pm_runtime_mark_last_busy(edev->dev);
 	pm_runtime_put_autosuspend(edev->dev);
@@ -263,50 +370,74 @@ static void npuedge_reset_report_work(struct work_struct *work)
 	npuedge_device_exit(edev, cookie);
 }
 
-static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedge_queue *q)
+/* Timers count jiffies, and firmware stops a little late: what is short of this is not over. */
+static bool npuedge_reset_time_over(s64 ms, u32 limit)
 {
-	struct npuedge_queue *other;
-	bool busy = false;
-
-	mutex_lock(&edev->queues.lock);
-	list_for_each_entry(other, &edev->queues.list, node)
-		busy |= other != q && npuedge_queue_busy(other);
-	mutex_unlock(&edev->queues.lock);
-	return busy;
+	return ms >= limit - limit / 16;
 }
 
 /*
- * Whether a job may have more time: it has not had its time since a reset put it into the ring
- * again, or the device works for others.  An explanation counts once only if the job was already
- * taken.
+ * The job is on a core: whether it has had its time there.  Time of earlier turns is what firmware
+ * has counted; the turn that goes on began when the job became its queue's oldest, if nobody else
+ * can have had the device since, else when we first saw it there.
+ */
+static bool npuedge_reset_used_up(struct npuedge_job *job, const struct npuedge_queue_look *look,
+				  bool others_started, u32 limit)
+{
+	u32 done = atomic_read(&job->queue->edev->reset.done_jobs);
+	s64 before = div_u64(look->busy_ns - job->busy_ns, NSEC_PER_MSEC);
+	bool alone = done == job->done_jobs && !others_started;
+	ktime_t now = ktime_get();
+
+	if (npuedge_reset_time_over(before, limit))
+		return true;
+	if (job->slice_known && job->slice_preempted == look->preempted && (alone || job->turn))
+		return npuedge_reset_time_over(ktime_ms_delta(now, job->slice) + before, limit);
+
+	job->slice = now;
+	job->slice_preempted = look->preempted;
+	job->slice_known = true;
+	job->turn = true;
+	return false;
+}
+
+/*
+ * Whether a job may have more time.  The limit is for the time that it spends on a core: while it
+ * waits for its turn, or was put aside, it waits as long as others work.  If nobody does, that is
+ * explained once: perhaps the doorbell was not heard.  A job that a reset put into the ring again
+ * begins anew.
  */
 static bool npuedge_reset_may_wait(struct npuedge_job *job)
 {
 	struct npuedge_queue *q = job->queue;
 	struct npuedge_device *edev = q->edev;
-	u32 done = atomic_read(&edev->reset.done_jobs);
-	bool progress = done != job->done_jobs;
+	u32 limit = jiffies_to_msecs(q->sched.timeout);
 	s64 age = ktime_ms_delta(ktime_get(), job->posted);
+	struct npuedge_queue_look look;
+	bool others_started, others_busy;
 
-	if (age * 4 < 3 * (s64)jiffies_to_msecs(q->sched.timeout))
+	if (age * 4 < 3 * (s64)limit)
 		return true;
 
-	job->done_jobs = done;
-	if (!npuedge_queue_busy(q)) {
-		if (npuedge_reset_others_busy(edev, q))
-			return true;
-		/* Nobody works, and the job waits: perhaps the doorbell was not heard. */
-		npuedge_write(edev, NE1_DOORBELL(q->index), 1);
-		progress = true;
-	}
-	return progress && !job->extended++;
+	npuedge_queue_look(q, &look);
+	others_busy = npuedge_reset_others_busy(edev, q, &others_started);
+	if (look.on_core)
+		return !npuedge_reset_used_up(job, &look, others_started, limit);
+
+	job->slice_known = false;
+	if (others_busy)
+		return true;
+	npuedge_write(edev, NE1_DOORBELL(q->index), 1);
+	return !job->extended++;
 }
 
 /**
  * npuedge_reset_job_timedout() - a job's time is over
  * @job: job; its queue is paused
  *
- * Runs on the reset workqueue.  On return the job has ended, or may have more time.
+ * Called every time that the queue's time limit has passed; runs on the reset workqueue.  A job may
+ * use the limit on a core, and is stopped before it has used it twice.  On return the job has
+ * ended, or may have more time.
  */
 void npuedge_reset_job_timedout(struct npuedge_job *job)
 {
@@ -314,6 +445,8 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	struct npuedge_device *edev = q->edev;
 	int ret;
 
+	/* What was said and not heard: interrupts get lost. */
+	npuedge_fw_handle_events(edev);
 	npuedge_queue_process(q);
 	if (dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
 	    atomic_read(&edev->reset.pending) || npuedge_reset_may_wait(job))
@@ -321,14 +454,19 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 
 	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
 		job->number, jiffies_to_msecs(q->sched.timeout));
+	npuedge_coredump_job(job, "timeout", NULL);
 	ret = npuedge_queue_kill(q);
 	/* -ECANCELED: who stopped firmware (a reset, suspend, unbind) sees to the queue. */
 	if (!ret || ret == -ECANCELED)
 		return;
 
-	drm_err(&edev->base, "firmware does not stop queue %u, its heart %s\n", q->index,
-		npuedge_fw_alive(edev) ? "beats" : "stands still");
-	npuedge_reset_device(edev, q);
+	if (npuedge_fw_alive(edev)) {
+		drm_err(&edev->base, "firmware lives, but does not stop queue %u\n", q->index);
+		npuedge_reset_drain(edev, q);
+	} else {
+		drm_err(&edev->base, "firmware does not stop queue %u, it is dead\n", q->index);
+	}
+	npuedge_reset_device(edev, q, NPUEDGE_RESET_HANG);
 }
 
 /**

@@ -2,11 +2,34 @@
 #ifndef NPUEDGE_RESET_H
 #define NPUEDGE_RESET_H
 
+#include <linux/types.h>
+
 struct npuedge_device;
 struct npuedge_job;
 
+/**
+ * enum npuedge_reset_reason - why the device is reset; names are in npuedge_reset_reason_name()
+ */
+enum npuedge_reset_reason {
+	/** @NPUEDGE_RESET_ASKED: by debugfs */
+	NPUEDGE_RESET_ASKED,
+	/** @NPUEDGE_RESET_HANG: firmware does not stop a queue */
+	NPUEDGE_RESET_HANG,
+	/** @NPUEDGE_RESET_FATAL: fatal interrupt */
+	NPUEDGE_RESET_FATAL,
+	/** @NPUEDGE_RESET_PANIC: firmware says that it cannot go on */
+	NPUEDGE_RESET_PANIC,
+	/** @NPUEDGE_RESET_MESSAGE: firmware did not do, or answer, what it was told */
+	NPUEDGE_RESET_MESSAGE,
+	/** @NPUEDGE_RESET_PROTOCOL: shared memory contradicts itself */
+	NPUEDGE_RESET_PROTOCOL,
+	/** @NPUEDGE_RESET_TLB: a TLB invalidation did not end */
+	NPUEDGE_RESET_TLB,
+};
+
+const char *npuedge_reset_reason_name(u32 reason);
 int npuedge_reset_init(struct npuedge_device *edev);
-void npuedge_reset_schedule(struct npuedge_device *edev);
+void npuedge_reset_schedule(struct npuedge_device *edev, enum npuedge_reset_reason reason);
 void npuedge_reset_cancel(struct npuedge_device *edev);
 void npuedge_reset_wait(struct npuedge_device *edev);
 void npuedge_reset_job_timedout(struct npuedge_job *job);

@@ -13,7 +13,20 @@
 #include "npuedge_device.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
+#include "npuedge_reset.h"
 #include "npuedge_vm.h"
+
+/**
+ * DOC: Tracepoints
+ *
+ * Names and fields are stable; later versions may append fields.
+ *
+ * - npuedge_job_submit, npuedge_job_run, npuedge_job_done: queue (firmware's number), context (of
+ *   the queue's fences), job (number in its queue), cores, error (0 or why it ended so);
+ * - npuedge_vm_bind: vm (firmware's number), map or unmap, va, size, error;
+ * - npuedge_reset: count (resets so far), reason, context (of the queue that is the cause, or 0),
+ *   error (0, or why the device is lost).
+ */
 
 /* A job is named by its queue's fence context and its number there. */
 DECLARE_EVENT_CLASS(npuedge_job,
@@ -66,18 +79,28 @@ TRACE_EVENT(npuedge_vm_bind,
 );
 
 TRACE_EVENT(npuedge_reset,
-	    TP_PROTO(u32 count, const struct npuedge_queue *guilty, int error),
-	    TP_ARGS(count, guilty, error),
+	    TP_PROTO(u32 count, const struct npuedge_queue *guilty, u32 reason, int error),
+	    TP_ARGS(count, guilty, reason, error),
 	    TP_STRUCT__entry(__field(u64, context)
 			     __field(u32, count)
+			     __field(u32, reason)
 			     __field(int, error)
 	    ),
 	    TP_fast_assign(__entry->context = guilty ? guilty->fence_context : 0;
 			   __entry->count = count;
+			   __entry->reason = reason;
 			   __entry->error = error;
 	    ),
-	    TP_printk("count=%u guilty context=%llu error=%d", __entry->count, __entry->context,
-		      __entry->error)
+	    TP_printk("count=%u reason=%s context=%llu error=%d", __entry->count,
+		      __print_symbolic(__entry->reason,
+				       { NPUEDGE_RESET_ASKED, "asked" },
+				       { NPUEDGE_RESET_HANG, "hang" },
+				       { NPUEDGE_RESET_FATAL, "fatal" },
+				       { NPUEDGE_RESET_PANIC, "panic" },
+				       { NPUEDGE_RESET_MESSAGE, "message" },
+				       { NPUEDGE_RESET_PROTOCOL, "protocol" },
+				       { NPUEDGE_RESET_TLB, "tlb" }),
+		      __entry->context, __entry->error)
 );
 
 #endif

@@ -184,7 +184,7 @@ static void npuedge_vm_forget(struct npuedge_vm *vm)
 	up_read(&edev->reset.lock);
 
 	if (ret && ret != -ECANCELED)
-		npuedge_reset_schedule(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
 	/* After -ECANCELED too: firmware knows the VM until the reset that is due. */
 	if (ret)
 		npuedge_reset_wait(edev);
