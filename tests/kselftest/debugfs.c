@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The driver's debugfs files: what they show is there, and what is written has an effect. */
+#include "kselftest_harness.h"
+#include "debugfs.h"
+
+FIXTURE(debugfs) {
+	struct npu_client c;
+};
+
+FIXTURE_SETUP(debugfs)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	if (npu_knob_number("job_timeout_ms") < 0)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+}
+
+FIXTURE_TEARDOWN(debugfs)
+{
+	npu_client_fini(&self->c);
+	npu_dumps_clear();
+}
+
+/* Whether a file contains a text, now or within 2 s. */
+static bool shows(const char *knob, const char *text)
+{
+	bool ret = false;
+
+	for (int i = 0; !ret && i < 100; i++) {
+		char *found;
+
+		if (i)
+			usleep(20000);
+		found = npu_knob_read(knob);
+		ret = found && strstr(found, text);
+		free(found);
+	}
+	return ret;
+}
+
+/* Whether firmware has logged it by now. */
+static bool logged(const char *text)
+{
+	char *log = npu_knob_read("fw_log");
+	bool ret = log && strstr(log, text);
+
+	free(log);
+	return ret;
+}
+
+TEST_F(debugfs, queues_and_rings)
+{
+	struct npu_client *c = &self->c;
+
+	npu_copy_stream(c->stream, 1, 4);
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_TRUE(shows("queues", "pushed 1 started 1 ended 1"));
+	EXPECT_TRUE(shows("ring", "commands: 64 entries"));
+	EXPECT_TRUE(shows("ring", "events: 256 entries"));
+	EXPECT_TRUE(shows("ring", "done 1 run 0"));
+
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 400), NPU_PARAMS, 0,
+				c->sync));
+	EXPECT_TRUE(shows("ring", "seqno 2 job 2 cores 1 params 0x10000000 stream 0x10002000"));
+	EXPECT_TRUE(shows("vas", "0x0010000000"));
+}
+
+TEST_F(debugfs, log_and_its_level)
+{
+	struct npu_client *c = &self->c;
+
+	ASSERT_EQ(0, npu_knob_write("fw_log_level", "0"));
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	EXPECT_EQ(0, npu_knob_number("fw_log_level"));
+	EXPECT_FALSE(logged("created"));
+	ASSERT_EQ(0, npu_knob_write("fw_log_level", "2"));
+	ASSERT_GT(npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL), 0);
+	EXPECT_TRUE(shows("fw_log", "created"));
+	EXPECT_EQ(-EINVAL, npu_knob_write("fw_log_level", "4"));
+	EXPECT_EQ(2, npu_knob_number("fw_log_level"));
+}
+
+TEST_F(debugfs, resets_are_counted)
+{
+	long long before = npu_knob_number("reset");
+
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	EXPECT_EQ(before + 1, npu_knob_number("reset"));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_HARNESS_MAIN

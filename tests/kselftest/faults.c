@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of device, firmware, messages and interrupts, armed in the model one by one.  After each: every fence has
+ * signalled, the job that was hit ended as it should, jobs of an innocent bystander all passed, and so does the next
+ * job of a new client.  That the kernel log holds no splat is for who runs the tests to see.
+ */
+#include "kselftest_harness.h"
+#include "debugfs.h"
+#include "inject.h"
+#include "ne1_fwabi.h"
+
+/* How a job, or a call, may end. */
+#define OK		(1u << 0)
+#define FAULT		(1u << 1)	/* -EIO */
+#define HANG		(1u << 2)	/* -ETIME */
+#define LOST		(1u << 3)	/* -ECANCELED: interrupted by a reset */
+#define BUSY		(1u << 4)	/* -EBUSY, of a call */
+
+enum scenario {
+	SHORT_JOB,	/* armed, then a job that copies a word */
+	LONG_JOB,	/* a job of about half a second, armed while it runs */
+	STUCK_JOB,	/* armed, then a job of about half a second */
+	CALL,		/* armed, then a queue is created */
+	RESET,		/* armed, then the device is reset */
+};
+
+/* An argument that is given: 0 leaves the fault's default. */
+#define ARG(value)	((uint64_t)(value) + 1)
+
+#define BYSTANDER_JOBS	4
+#define JOB_TIMEOUT	"4000"
+
+FIXTURE(faults) {
+	struct npu_inject inj;
+	struct npu_client a, b;
+	long long timeout, storms;
+};
+
+FIXTURE_VARIANT(faults) {
+	enum npusim_fault fault;
+	uint64_t args[4];
+	enum scenario scenario;
+	unsigned int ends;		/* allowed */
+	unsigned int duration_us;
+	uint64_t count;			/* 0: the fault's default */
+	bool quiet;			/* it may happen not to fire */
+	bool storm;			/* interrupts are masked */
+};
+
+#define VARIANT(name, ...) FIXTURE_VARIANT_ADD(faults, name) { __VA_ARGS__ }
+
+/* firmware */
+VARIANT(fw_hang_watchdog, .fault = NPUSIM_FW_HANG, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(fw_hang_silent, .fault = NPUSIM_FW_HANG, .args = { ARG(0) }, .scenario = LONG_JOB, .ends = HANG | OK);
+VARIANT(fw_crash, .fault = NPUSIM_FW_CRASH, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(fw_crash_double, .fault = NPUSIM_FW_CRASH, .args = { 0, ARG(1) }, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(fw_slow, .fault = NPUSIM_FW_SLOW, .args = { ARG(20) }, .scenario = SHORT_JOB, .ends = OK);
+VARIANT(heartbeat_stuck, .fault = NPUSIM_HEARTBEAT_STUCK, .scenario = SHORT_JOB, .ends = OK, .quiet = true);
+
+/* boot: the second try works */
+VARIANT(boot_magic, .fault = NPUSIM_BOOT_MAGIC, .scenario = RESET, .count = 1);
+VARIANT(boot_truncated, .fault = NPUSIM_BOOT_TRUNCATED, .scenario = RESET, .count = 1);
+VARIANT(boot_copy_fail, .fault = NPUSIM_BOOT_COPY_FAIL, .scenario = RESET, .count = 1);
+VARIANT(boot_error, .fault = NPUSIM_BOOT_ERROR, .scenario = RESET, .count = 1);
+VARIANT(boot_error_unknown, .fault = NPUSIM_BOOT_ERROR, .args = { ARG(0xee) }, .scenario = RESET, .count = 1);
+VARIANT(boot_abi, .fault = NPUSIM_BOOT_ABI, .scenario = RESET, .count = 1);
+VARIANT(boot_stuck, .fault = NPUSIM_BOOT_STUCK, .scenario = RESET, .count = 1);
+VARIANT(reset_slow, .fault = NPUSIM_RESET_STUCK, .scenario = RESET, .count = 1, .duration_us = 500000);
+
+/* messages; a reply that does not come, or means nothing, costs a reset, and the caller an error */
+VARIANT(reply_garbage, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(0) }, .scenario = CALL,
+	.ends = OK | FAULT | BUSY, .count = 1);
+VARIANT(reply_type, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(1), ARG(0x5555) },
+	.scenario = CALL, .ends = FAULT, .count = 1);
+VARIANT(reply_id, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(2), ARG(0xdeadbeef) },
+	.scenario = CALL, .ends = FAULT, .count = 1);
+VARIANT(reply_queue, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(3), ARG(0xffffffff) },
+	.scenario = CALL, .ends = OK, .count = 1);
+VARIANT(reply_torn, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(4) }, .scenario = CALL,
+	.ends = OK | FAULT, .count = 1);
+VARIANT(event_index, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(6), ARG(100000) },
+	.scenario = CALL, .ends = OK | FAULT, .count = 1);
+VARIANT(reply_of_nobody, .fault = NPUSIM_EVT_INJECT, .args = { 0, ARG(4711) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(event_unknown, .fault = NPUSIM_EVT_INJECT, .args = { ARG(200), ARG(1) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(event_fault_of_nobody, .fault = NPUSIM_EVT_INJECT, .args = { ARG(NE1_EVT_QUEUE_FAULT), 0, ARG(0xffffff) },
+	.scenario = LONG_JOB, .ends = OK);
+VARIANT(event_panic, .fault = NPUSIM_EVT_INJECT, .args = { ARG(NE1_EVT_PANIC) }, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(event_flood, .fault = NPUSIM_EVT_FLOOD, .scenario = LONG_JOB, .ends = OK);
+VARIANT(event_overrun, .fault = NPUSIM_EVT_FLOOD, .args = { 0, 0, ARG(1) }, .scenario = LONG_JOB,
+	.ends = OK | LOST);
+VARIANT(reply_lost, .fault = NPUSIM_REPLY_LOST, .scenario = CALL, .ends = FAULT, .count = 1);
+VARIANT(reply_duplicated, .fault = NPUSIM_REPLY_DUPLICATED, .scenario = CALL, .ends = OK, .count = 1);
+VARIANT(reply_reordered, .fault = NPUSIM_REPLY_REORDERED, .scenario = CALL, .ends = OK, .count = 1);
+VARIANT(reply_late, .fault = NPUSIM_REPLY_LATE, .scenario = CALL, .ends = OK, .count = 1);
+VARIANT(reply_too_late, .fault = NPUSIM_REPLY_LATE, .scenario = CALL, .ends = FAULT, .count = 1,
+	.duration_us = 7000000);
+VARIANT(no_resource, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE) }, .scenario = CALL,
+	.ends = BUSY, .count = 1);
+VARIANT(bad_state, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE), ARG(NE1_MSG_BAD_STATE) },
+	.scenario = CALL, .ends = FAULT, .count = 1);
+VARIANT(unknown_status, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE), ARG(0xabcd) },
+	.scenario = CALL, .ends = FAULT, .count = 1);
+VARIANT(mbox_lost, .fault = NPUSIM_MBOX_LOST, .scenario = CALL, .ends = OK, .count = 1);
+
+/* results */
+VARIANT(done_wrong, .fault = NPUSIM_DONE_WRONG, .scenario = SHORT_JOB, .ends = OK | FAULT, .count = 1);
+VARIANT(result_ecc, .fault = NPUSIM_RESULT_STATUS, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(result_unknown, .fault = NPUSIM_RESULT_STATUS, .args = { 0, ARG(0xffffff) }, .scenario = SHORT_JOB,
+	.ends = FAULT, .count = 1);
+
+/* doorbells and interrupts: nothing is lost, at worst the timeout finds it */
+VARIANT(doorbell_lost, .fault = NPUSIM_DOORBELL_LOST, .scenario = SHORT_JOB, .ends = OK, .count = 1);
+VARIANT(irq_lost, .fault = NPUSIM_IRQ_LOST, .args = { ARG(0) }, .scenario = SHORT_JOB, .ends = OK, .count = 1);
+VARIANT(irq_of_reply_lost, .fault = NPUSIM_IRQ_LOST, .args = { ARG(1) }, .scenario = CALL, .ends = OK, .count = 1);
+VARIANT(irq_on_event, .fault = NPUSIM_IRQ_WRONG_VECTOR, .args = { ARG(0), ARG(1) }, .scenario = SHORT_JOB,
+	.ends = OK, .count = 1);
+VARIANT(irq_on_fatal, .fault = NPUSIM_IRQ_WRONG_VECTOR, .args = { ARG(0), ARG(3) }, .scenario = SHORT_JOB,
+	.ends = OK, .count = 1);
+VARIANT(irq_of_reply_on_queue, .fault = NPUSIM_IRQ_WRONG_VECTOR, .args = { ARG(1), ARG(0) }, .scenario = CALL,
+	.ends = OK, .count = 1);
+VARIANT(irq_late, .fault = NPUSIM_IRQ_LATE, .scenario = SHORT_JOB, .ends = OK, .count = 1, .duration_us = 300000);
+VARIANT(irq_early, .fault = NPUSIM_IRQ_EARLY, .scenario = SHORT_JOB, .ends = OK, .count = 1);
+VARIANT(irq_early_alone, .fault = NPUSIM_IRQ_EARLY, .args = { 0, ARG(0) }, .scenario = SHORT_JOB, .ends = OK,
+	.count = 1);
+VARIANT(irq_spurious_queue, .fault = NPUSIM_IRQ_SPURIOUS, .args = { ARG(0) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(irq_spurious_event, .fault = NPUSIM_IRQ_SPURIOUS, .args = { ARG(1) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(irq_spurious_mmu, .fault = NPUSIM_IRQ_SPURIOUS, .args = { ARG(2) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(irq_spurious_fatal, .fault = NPUSIM_IRQ_SPURIOUS, .args = { ARG(3) }, .scenario = LONG_JOB, .ends = OK);
+VARIANT(irq_storm_queue, .fault = NPUSIM_IRQ_STORM, .args = { ARG(0) }, .scenario = LONG_JOB, .ends = OK,
+	.duration_us = 1000000);
+VARIANT(irq_storm_mmu, .fault = NPUSIM_IRQ_STORM, .args = { ARG(2) }, .scenario = LONG_JOB, .ends = OK,
+	.duration_us = 3000000, .storm = true);
+VARIANT(irq_storm_fatal, .fault = NPUSIM_IRQ_STORM, .args = { ARG(3) }, .scenario = LONG_JOB, .ends = OK,
+	.duration_us = 3000000, .storm = true);
+
+/* memory and cores: the job's own fault */
+VARIANT(dma_fault, .fault = NPUSIM_DMA_FAULT, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(mmu_invalid, .fault = NPUSIM_MMU_INVALID, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(mmu_permission, .fault = NPUSIM_MMU_PERMISSION, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(walk_error, .fault = NPUSIM_WALK_ERROR, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(cmd_bitflip, .fault = NPUSIM_CMD_BITFLIP, .args = { 0, 0, ARG(7) }, .scenario = SHORT_JOB,
+	.ends = FAULT, .count = 1);
+VARIANT(ecc_corrected, .fault = NPUSIM_ECC_CORRECTED, .scenario = SHORT_JOB, .ends = OK, .count = 1);
+VARIANT(ecc_uncorrected, .fault = NPUSIM_ECC_UNCORRECTED, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
+VARIANT(engine_stuck, .fault = NPUSIM_ENGINE_STUCK, .args = { 0, 0, ARG(1) }, .scenario = STUCK_JOB, .ends = HANG,
+	.count = 1);
+VARIANT(core_stuck, .fault = NPUSIM_ENGINE_STUCK, .scenario = STUCK_JOB, .ends = HANG, .count = 1);
+VARIANT(dram_slow, .fault = NPUSIM_DRAM_SLOW, .scenario = SHORT_JOB, .ends = OK, .duration_us = 500000);
+VARIANT(clock_slow, .fault = NPUSIM_CLOCK_SLOW, .scenario = SHORT_JOB, .ends = OK, .duration_us = 500000);
+VARIANT(stall, .fault = NPUSIM_STALL, .scenario = LONG_JOB, .ends = OK, .duration_us = 300000);
+
+FIXTURE_SETUP(faults)
+{
+	int ret = npu_client_init(&self->a);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	npu_client_fini(&self->a);
+	memset(&self->a, 0, sizeof(self->a));
+	if (inject_open(&self->inj))
+		SKIP(return, INJECT_ABSENT);
+	self->timeout = npu_knob_number("job_timeout_ms");
+	if (self->timeout < 0)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", JOB_TIMEOUT));
+	ASSERT_EQ(0, npu_client_init(&self->a));
+	ASSERT_EQ(0, npu_client_init(&self->b));
+	self->storms = npu_knob_number("irq_storms");
+}
+
+FIXTURE_TEARDOWN(faults)
+{
+	char text[32];
+
+	inject_close(&self->inj);
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	snprintf(text, sizeof(text), "%lld", self->timeout);
+	npu_knob_write("job_timeout_ms", text);
+	npu_dumps_clear();
+}
+
+static int arm(struct npu_inject *inj, const FIXTURE_VARIANT(faults) *v)
+{
+	inject_begin(inj, v->fault);
+	for (unsigned int i = 0; i < 4; i++) {
+		if (v->args[i])
+			inject_arg(inj, i, v->args[i] - 1);
+	}
+	if (v->count)
+		inject_count(inj, v->count);
+	if (v->duration_us)
+		inject_duration_us(inj, v->duration_us);
+	return inject_arm(inj);
+}
+
+static unsigned int ending(int status)
+{
+	switch (status) {
+	case 0:
+	case 1: return OK;
+	case -EIO: return FAULT;
+	case -ETIME: return HANG;
+	case -ECANCELED: return LOST;
+	case -EBUSY: return BUSY;
+	default: return 0;
+	}
+}
+
+/* What the victim does; its status, or -ETIMEDOUT if a fence does not signal within a minute. */
+static int victim(struct npu_inject *inj, const FIXTURE_VARIANT(faults) *v, struct npu_client *c)
+{
+	uint32_t size = v->scenario == SHORT_JOB ? npu_copy_stream(c->stream, 1, 4) : 0;
+	int ret;
+
+	if (v->scenario == LONG_JOB || v->scenario == STUCK_JOB)
+		size = npu_slow_stream(c->stream, npu_slow_count(c, 500));
+	if (v->scenario != LONG_JOB && arm(inj, v))
+		return -EINVAL;
+	if (v->scenario == RESET)
+		return npu_knob_write("reset", "1");
+	if (v->scenario == CALL) {
+		ret = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		return ret < 0 ? ret : 0;
+	}
+	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync);
+	if (ret)
+		return ret;
+	if (v->scenario == LONG_JOB) {
+		usleep(100000);
+		if (arm(inj, v))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static bool is_job(const FIXTURE_VARIANT(faults) *v)
+{
+	return v->scenario == SHORT_JOB || v->scenario == LONG_JOB || v->scenario == STUCK_JOB;
+}
+
+TEST_F_TIMEOUT(faults, recovers, 150)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	int status;
+
+	status = victim(&self->inj, variant, a);
+	ASSERT_NE(-EINVAL, status);
+	/* what is not told whom to hit may hit the next who comes */
+	if ((variant->scenario == SHORT_JOB || variant->scenario == STUCK_JOB) && !variant->quiet)
+		EXPECT_TRUE(inject_wait(&self->inj, variant->fault, 1, 5000));
+	if (variant->scenario == SHORT_JOB && variant->quiet)
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+	/* behind the victim's job, or into whatever is going on */
+	b->data[0] = 0x600d;
+	for (int i = 0; i < BYSTANDER_JOBS; i++) {
+		npu_copy_stream(b->stream + 3 * i, i + 1, 4);
+		b->stream[3 * i].dma.offset = 4 * i;
+		ASSERT_EQ(0, npu_submit(b->fd, b->queue, NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, b->sync));
+	}
+	if (is_job(variant)) {
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+		status = npu_sync_status(a->fd, a->sync);
+	}
+	if (variant->scenario == RESET)
+		ASSERT_EQ(0, status);
+	if (variant->ends)
+		EXPECT_TRUE(ending(status) & variant->ends) {
+			TH_LOG("ended with %d", status);
+		}
+	if (!variant->quiet)
+		EXPECT_TRUE(inject_wait(&self->inj, variant->fault, 1, 1000));
+
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
+	EXPECT_EQ(0x600d, b->data[BYSTANDER_JOBS]);
+	if (variant->storm)
+		EXPECT_GT(npu_knob_number("irq_storms"), self->storms);
+
+	inject_disarm_all(&self->inj);
+	/* firmware has made the queue all the same, of which the driver learns when it makes the next */
+	if (variant->ends == BUSY)
+		npu_device_works();
+	EXPECT_EQ(0, npu_device_works());
+}
+
+FIXTURE(device) {
+	struct npu_inject inj;
+	struct npu_client c;
+	long long timeout;
+};
+
+FIXTURE_SETUP(device)
+{
+	int fd = npu_open();
+
+	if (fd < 0)
+		SKIP(return, "no npuedge device");
+	close(fd);
+	if (inject_open(&self->inj))
+		SKIP(return, INJECT_ABSENT);
+	self->timeout = npu_knob_number("job_timeout_ms");
+	if (self->timeout < 0)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", JOB_TIMEOUT));
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	char text[32];
+
+	inject_close(&self->inj);
+	npu_client_fini(&self->c);
+	snprintf(text, sizeof(text), "%lld", self->timeout);
+	npu_knob_write("job_timeout_ms", text);
+	npu_dumps_clear();
+}
+
+/* Firmware that does not know what it was told: whatever it answers, it is an error or not. */
+TEST_F_TIMEOUT(device, every_status_is_an_answer, 120)
+{
+	struct npu_inject *inj = &self->inj;
+
+	for (unsigned int status = 0; status < 256; status++) {
+		int ret;
+
+		inject_begin(inj, NPUSIM_REPLY_STATUS);
+		inject_arg(inj, 0, NE1_CMD_LOG_LEVEL);
+		inject_arg(inj, 1, status);
+		inject_count(inj, 1);
+		ASSERT_EQ(0, inject_arm(inj));
+		ret = npu_knob_write("fw_log_level", "2");
+		EXPECT_TRUE(status ? ret == -EPROTO || ret == -EBUSY : !ret) {
+			TH_LOG("status %u: %d", status, ret);
+		}
+	}
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* Shared memory that changes all the time while jobs run: anything may happen to them, but no fence stays. */
+TEST_F_TIMEOUT(device, scribbling_firmware, 150)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+
+	for (unsigned int what = 1; what < 0x80; what <<= 1) {
+		int ret = npu_client_init(c);
+
+		ASSERT_EQ(0, ret);
+		inject_begin(inj, NPUSIM_SCRIBBLE);
+		inject_arg(inj, 0, what);
+		inject_duration_us(inj, 300000);
+		ASSERT_EQ(0, inject_arm(inj));
+		npu_copy_stream(c->stream, 1, 4);
+		for (int i = 0; i < 20; i++) {
+			ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+			if (!ret) {
+				ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+				continue;
+			}
+			ASSERT_EQ(-EIO, ret);
+			npu_queue_destroy(c->fd, c->queue);
+			c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		}
+		npu_client_fini(c);
+		memset(c, 0, sizeof(*c));
+		inject_disarm_all(inj);
+		ASSERT_EQ(0, npu_knob_write("reset", "1"));
+		ASSERT_EQ(0, npu_device_works());
+	}
+}
+
+/* The device is lost; the driver has let go of it when this returns true. */
+static bool is_lost(int fd)
+{
+	for (int i = 0; i < 1000 && npu_vm_create(fd) != -ENODEV; i++)
+		usleep(10000);
+	return npu_vm_create(fd) == -ENODEV;
+}
+
+static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c)
+{
+	char slot[64];
+	int file;
+
+	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
+	ASSERT_EQ(0, npu_client_init(c));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 400), NPU_PARAMS, 0, c->sync));
+	file = npu_sync_file(c->fd, c->sync);
+	usleep(100000);
+	ASSERT_EQ(0, inject_arm(inj));
+	npu_knob_write("reset", "1");
+	EXPECT_LT(npu_wait_file(file), 0);
+	EXPECT_TRUE(is_lost(c->fd));
+	close(file);
+	npu_client_fini(c);
+	memset(c, 0, sizeof(*c));
+	inject_disarm_all(inj);
+	ASSERT_EQ(0, npu_unbind(slot));
+	ASSERT_EQ(0, npu_bind(slot));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F_TIMEOUT(device, reset_that_never_ends_is_a_loss, 120)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+
+	inject_begin(inj, NPUSIM_RESET_STUCK);
+	inject_count(inj, 2);
+	lose(_metadata, inj, c);
+}
+
+/* What a driver sees of a device that was pulled out. */
+TEST_F_TIMEOUT(device, all_ones_are_a_loss, 120)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+
+	inject_begin(inj, NPUSIM_MMIO_ONES);
+	inject_arg(inj, 0, 0);
+	inject_arg(inj, 1, NPUSIM_WINDOW);
+	lose(_metadata, inj, c);
+}
+
+/* A device that works until it gets work is not reset for ever. */
+TEST_F_TIMEOUT(device, resets_without_end_are_a_loss, 150)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+	char slot[64];
+	int ret = 0;
+
+	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
+	ASSERT_EQ(0, npu_client_init(c));
+	inject_begin(inj, NPUSIM_FW_CRASH);
+	inject_on(inj, NPUSIM_ON_DOORBELL, INJECT_ANY);
+	inject_count(inj, 0);
+	ASSERT_EQ(0, inject_arm(inj));
+	npu_copy_stream(c->stream, 1, 4);
+	for (int i = 0; i < 20 && !ret; i++) {
+		ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+		if (!ret)
+			ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	}
+	EXPECT_EQ(-ENODEV, ret);
+	EXPECT_TRUE(is_lost(c->fd));
+	inject_disarm_all(inj);
+	npu_client_fini(c);
+	memset(c, 0, sizeof(*c));
+	ASSERT_EQ(0, npu_unbind(slot));
+	ASSERT_EQ(0, npu_bind(slot));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_HARNESS_MAIN

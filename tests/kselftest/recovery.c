@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a reset of the device, and jobs of others, cost a queue: nothing that can be avoided. */
+#include "kselftest_harness.h"
+#include "debugfs.h"
+
+FIXTURE(recovery) {
+	struct npu_client a, b;
+	long long timeout;
+};
+
+FIXTURE_SETUP(recovery)
+{
+	int ret = npu_client_init(&self->a);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	self->timeout = npu_knob_number("job_timeout_ms");
+	if (self->timeout < 0)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	ASSERT_EQ(0, npu_client_init(&self->b));
+}
+
+FIXTURE_TEARDOWN(recovery)
+{
+	char text[32];
+
+	if (self->timeout > 0) {
+		snprintf(text, sizeof(text), "%lld", self->timeout);
+		npu_knob_write("job_timeout_ms", text);
+	}
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	npu_dumps_clear();
+}
+
+static int submit_flags(struct npu_client *c, uint32_t size, uint32_t flags)
+{
+	struct drm_npuedge_stream stream = { .va = NPU_STREAM, .size = size };
+	struct drm_npuedge_sync out = { .handle = c->sync };
+	struct drm_npuedge_job job = {
+		.streams = { .stride = sizeof(stream), .count = 1, .ptr = (uintptr_t)&stream },
+		.params_va = NPU_PARAMS,
+		.out_syncs = { .stride = sizeof(out), .count = 1, .ptr = (uintptr_t)&out },
+		.flags = flags,
+	};
+	struct drm_npuedge_submit submit = {
+		.queue_id = c->queue, .jobs = { .stride = sizeof(job), .count = 1, .ptr = (uintptr_t)&job },
+	};
+
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+}
+
+static struct drm_npuedge_queue_get_state get_state(struct npu_client *c)
+{
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+
+	npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state);
+	return state;
+}
+
+/* Products, each followed by a point where the job may be put aside. */
+static uint32_t yielding_stream(union ne1_cmd *s, uint32_t count)
+{
+	npu_slow_stream(s, 1);
+	for (uint32_t i = 1; i < count; i++)
+		s[2 * i] = s[0];
+	for (uint32_t i = 0; i < count; i++)
+		s[2 * i + 1] = npu_cmd(NE1_OP_YIELD);
+	s[2 * count] = npu_cmd(NE1_OP_END);
+	return (2 * count + 1) * NE1_CMD_SIZE;
+}
+
+/* A product stream that ends with a copy of word 0 to word 1. */
+static uint32_t slow_copy_stream(union ne1_cmd *s, uint32_t count)
+{
+	npu_slow_stream(s, count);
+	npu_copy_stream(s + count, 1, 4);
+	return (count + 3) * NE1_CMD_SIZE;
+}
+
+static int new_queue(struct npu_client *c, uint32_t priority, const char *timeout_ms)
+{
+	int ret = npu_knob_write("job_timeout_ms", timeout_ms);
+
+	if (ret)
+		return ret;
+	npu_queue_destroy(c->fd, c->queue);
+	c->queue = npu_queue_create(c->fd, c->vm, priority);
+	return c->queue < 0 ? c->queue : 0;
+}
+
+TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	struct drm_npuedge_events mask = { .mask = DRM_NPUEDGE_EVENTS_MASK(DRM_NPUEDGE_EVENT_QUEUE_LOST) };
+	struct drm_npuedge_event event = { 0 };
+	uint32_t count = npu_slow_count(a, 3000);
+
+	ASSERT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
+	ASSERT_EQ(0, npu_ioctl(b->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
+	ASSERT_EQ(0, fcntl(b->fd, F_SETFL, O_NONBLOCK));
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), 0));
+	usleep(200000);
+	for (int i = 0; i < 10; i++) {
+		npu_copy_stream(b->stream + 3 * i, i + 1, 4);
+		b->stream[3 * i].dma.offset = 4 * i;
+		b->data[0] = 0xbeef;
+		ASSERT_EQ(0, npu_submit(b->fd, b->queue, NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, b->sync));
+	}
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(-ECANCELED, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, get_state(a).state);
+	EXPECT_EQ(DRM_NPUEDGE_REASON_NONE, get_state(a).reason);
+	ASSERT_EQ(sizeof(event), read(a->fd, &event, sizeof(event)));
+	EXPECT_EQ(DRM_NPUEDGE_EVENT_QUEUE_LOST, event.type);
+	EXPECT_EQ(a->queue, event.object);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, event.value);
+
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
+	EXPECT_EQ(0xbeef, b->data[10]);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, get_state(b).state);
+	EXPECT_EQ(10, get_state(b).completed);
+	EXPECT_EQ(-1, read(b->fd, &event, sizeof(event)));
+
+	/* an innocent queue goes on */
+	npu_copy_stream(a->stream, 1, 4);
+	a->data[0] = 0x77;
+	ASSERT_EQ(0, submit_flags(a, 192, 0));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(0x77, a->data[1]);
+}
+
+TEST_F_TIMEOUT(recovery, job_that_may_is_run_again, 120)
+{
+	struct npu_client *a = &self->a;
+	uint32_t count = npu_slow_count(a, 1500);
+	int ret;
+
+	a->data[0] = 0x1111;
+	ret = submit_flags(a, slow_copy_stream(a->stream, count), DRM_NPUEDGE_JOB_RERUN);
+	ASSERT_EQ(0, ret);
+	for (int i = 0; i < 2; i++) {
+		usleep(300000);
+		EXPECT_EQ(0, npu_sync_status(a->fd, a->sync));
+		ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	}
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(0x1111, a->data[1]);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, get_state(a).state);
+}
+
+TEST_F_TIMEOUT(recovery, job_is_not_run_again_for_ever, 120)
+{
+	struct npu_client *a = &self->a;
+	uint32_t count = npu_slow_count(a, 4000);
+	int resets = 0;
+
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), DRM_NPUEDGE_JOB_RERUN));
+	while (resets < 10 && !npu_sync_status(a->fd, a->sync)) {
+		usleep(300000);
+		ASSERT_EQ(0, npu_knob_write("reset", "1"));
+		resets++;
+	}
+	EXPECT_EQ(4, resets);
+	EXPECT_EQ(-ECANCELED, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, get_state(a).state);
+}
+
+TEST_F_TIMEOUT(recovery, ended_jobs_are_counted, 60)
+{
+	struct npu_client *a = &self->a;
+
+	npu_copy_stream(a->stream, 1, 4);
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(0, submit_flags(a, 192, 0));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(5, get_state(a).completed);
+	EXPECT_EQ(0, get_state(a).preempted);
+	a->stream[0] = npu_cmd(0x7f);
+	ASSERT_EQ(0, submit_flags(a, 64, 0));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(6, get_state(a).completed);
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	EXPECT_EQ(6, get_state(a).completed);
+}
+
+TEST_F_TIMEOUT(recovery, waiting_is_no_reason_to_die, 120)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	uint32_t count = npu_slow_count(a, 5000);
+
+	ASSERT_EQ(0, new_queue(b, DRM_NPUEDGE_PRIORITY_NORMAL, "1000"));
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), 0));
+	usleep(100000);
+	npu_copy_stream(b->stream, 1, 4);
+	b->data[0] = 0x2222;
+	ASSERT_EQ(0, submit_flags(b, 192, 0));
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
+	EXPECT_EQ(0x2222, b->data[1]);
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
+}
+
+TEST_F_TIMEOUT(recovery, neither_is_being_put_aside, 120)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	uint32_t count = npu_slow_count(a, 4000), few = count / 10 + 1;
+
+	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_LOW, "1000"));
+	ASSERT_EQ(0, submit_flags(a, yielding_stream(a->stream, few), 0));
+	usleep(50000);
+	ASSERT_EQ(0, submit_flags(b, npu_slow_stream(b->stream, count), 0));
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, get_state(a).state);
+	EXPECT_GE(get_state(a).preempted, 1);
+	EXPECT_EQ(0, get_state(b).preempted);
+}
+
+TEST_F_TIMEOUT(recovery, hung_job_gets_its_time_and_no_more_than_twice, 120)
+{
+	struct npu_client *a = &self->a;
+	int64_t begin;
+
+	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "1500"));
+	begin = npu_deadline(0);
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 8000), 0));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(-ETIME, npu_sync_status(a->fd, a->sync));
+	EXPECT_GE(npu_deadline(0) - begin, 1400000000ll);
+	EXPECT_LE(npu_deadline(0) - begin, 5000000000ll);
+}
+
+/* Copies @bytes of SRAM to memory, or the other way round. */
+static int sram(struct npu_client *c, uint8_t opcode, uint32_t bytes)
+{
+	c->stream[0] = npu_dma(opcode, 0, bytes, 0);
+	c->stream[1] = npu_cmd(NE1_OP_END);
+	return npu_submit(c->fd, c->queue, NPU_STREAM, 128, NPU_PARAMS, 0, c->sync);
+}
+
+TEST_F(recovery, nothing_is_left_in_sram_for_others)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	const uint32_t bytes = 16384;
+
+	/* the stream lies behind one page of data: have the data elsewhere */
+	a->params->base[0] = NPU_VA + NPU_CLIENT_SIZE / 2;
+	b->params->base[0] = NPU_VA + NPU_CLIENT_SIZE / 2;
+	for (int round = 0; round < 3; round++) {
+		uint8_t *from = a->map + NPU_CLIENT_SIZE / 2, *to = b->map + NPU_CLIENT_SIZE / 2;
+		uint32_t left = 0;
+
+		memset(from, 0xa5, bytes);
+		memset(to, 0xff, bytes);
+		ASSERT_EQ(0, sram(a, NE1_OP_LD, bytes));
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+		ASSERT_EQ(1, npu_sync_status(a->fd, a->sync));
+		ASSERT_EQ(0, sram(b, NE1_OP_ST, bytes));
+		ASSERT_EQ(0, npu_wait(b->fd, b->sync, NPU_WAIT_NS));
+		ASSERT_EQ(1, npu_sync_status(b->fd, b->sync));
+		for (uint32_t i = 0; i < bytes; i++)
+			left += to[i] != 0;
+		EXPECT_EQ(0, left);
+	}
+}
+
+TEST_HARNESS_MAIN
