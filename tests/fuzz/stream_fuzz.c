@@ -103,6 +103,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* A job that has yielded: goes on at once, or anew where it stopped or, wrongly, one command behind. */
+static void go_on(struct sim_job *job, struct sim_result *result, uint8_t how)
+{
+	if (how & 8) {
+		sim_core_resume(core, result);
+		return;
+	}
+	sim_core_scrub(core);
+	job->continued = true;
+	job->pos = result->pos + !!(how & 16);
+	sim_core_run(core, job, result);
+}
+
 static void run(const uint8_t *options)
 {
 	struct sim_job job = { .asid = 1, .stream_va = STREAM_VA, .param_va = PARAM_VA,
@@ -116,7 +129,7 @@ static void run(const uint8_t *options)
 	sim_core_clear_stop(core);
 	sim_core_run(core, &job, &result);
 	while (result.state == NE1_CORE_YIELDED)
-		sim_core_resume(core, &result);
+		go_on(&job, &result, *options);
 	if (result.state != NE1_CORE_DONE && result.state != NE1_CORE_FAULT)
 		abort();
 	if ((result.state == NE1_CORE_DONE) != (result.fault == NE1_FAULT_NONE))
