@@ -135,7 +135,7 @@ void stream_put_restores(struct stream *s)
 	if (s->status || !s->n_yields)
 		return;
 	n = expand(s, NULL);
-	out = calloc(n, sizeof(*out));
+	out = calloc(n + 1ul, sizeof(*out));
 	if (!out) {
 		s->status = npu_fail(NPU_ERR_NOMEM, "stream: no memory for %u commands", n);
 		return;
