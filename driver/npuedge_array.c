@@ -36,6 +36,23 @@ int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u
 }
 
 /**
+ * npuedge_array_get() - copy one item of an array
+ * @array: from user space, checked by npuedge_array_check()
+ * @index: number of the item, less than the array's count
+ * @item: out: the structure, zero-padded
+ * @size: size of the structure as the kernel knows it
+ *
+ * Return: 0, -E2BIG if there is something that the kernel does not know, or -EFAULT.
+ */
+int npuedge_array_get(const struct drm_npuedge_array *array, u32 index, void *item, size_t size)
+{
+	void __user *user = u64_to_user_ptr(array->ptr);
+
+	return copy_struct_from_user(item, size, user + (size_t)index * array->stride,
+				     array->stride);
+}
+
+/**
  * npuedge_array_copy() - copy an array, see NPUEDGE_ARRAY_COPY()
  * @array: from user space
  * @min_stride: size of the structure's first version
@@ -47,7 +64,6 @@ int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u
 void *npuedge_array_copy(const struct drm_npuedge_array *array, size_t min_stride, size_t size,
 			 u32 max_count)
 {
-	void __user *user = u64_to_user_ptr(array->ptr);
 	void *copy;
 	int ret;
 
@@ -62,8 +78,7 @@ void *npuedge_array_copy(const struct drm_npuedge_array *array, size_t min_strid
 		return ERR_PTR(-ENOMEM);
 
 	for (u32 i = 0; i < array->count; i++) {
-		ret = copy_struct_from_user(copy + i * size, size,
-					    user + (size_t)i * array->stride, array->stride);
+		ret = npuedge_array_get(array, i, copy + i * size, size);
 		if (ret) {
 			kvfree(copy);
 			return ERR_PTR(ret);

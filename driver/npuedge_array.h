@@ -7,8 +7,21 @@
 struct drm_npuedge_array;
 
 int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u32 max_count);
+int npuedge_array_get(const struct drm_npuedge_array *array, u32 index, void *item, size_t size);
 void *npuedge_array_copy(const struct drm_npuedge_array *array, size_t min_stride, size_t size,
 			 u32 max_count);
+
+/**
+ * NPUEDGE_ARRAY_CHECK() - check the description of an array of extensible structures
+ * @array: struct drm_npuedge_array
+ * @type: structure as the kernel knows it
+ * @last: last member of its first version
+ * @max: largest count
+ *
+ * Return: 0, -EINVAL or -E2BIG.
+ */
+#define NPUEDGE_ARRAY_CHECK(array, type, last, max) \
+	npuedge_array_check(array, offsetofend(type, last), max)
 
 /**
  * NPUEDGE_ARRAY_COPY() - copy an array of extensible structures from user memory

@@ -151,7 +151,7 @@ static int npuedge_bind_unmap(struct npuedge_bind *bind)
  *
  * npuedge_vm_flush() follows.
  *
- * Return: 0; an error is a mistake of the driver, and leaves the change done in part.
+ * Return: 0; an error leaves the change done in part, and the VM unusable.
  */
 int npuedge_bind_run(struct npuedge_bind *bind)
 {
@@ -162,6 +162,8 @@ int npuedge_bind_run(struct npuedge_bind *bind)
 	ret = bind->obj ? npuedge_bind_map(bind) : npuedge_bind_unmap(bind);
 	vm->changes += vm->pt.stale;
 	vm->pt.stale = false;
+	if (ret)
+		WRITE_ONCE(vm->unusable, true);
 	npuedge_pt_return(&vm->pt, &bind->stock);
 	mutex_unlock(&vm->op_lock);
 

@@ -16,13 +16,13 @@
 #include <linux/module.h>
 #include <linux/pm_runtime.h>
 #include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
 #include <drm/npuedge_accel.h>
 
+#include "npuedge_array.h"
 #include "npuedge_bind.h"
 #include "npuedge_bind_job.h"
 #include "npuedge_compat.h"
@@ -122,13 +122,6 @@ static void npuedge_bind_job_free(struct drm_sched_job *base)
 	queue_work(npuedge_bind_free_wq, &to_npuedge_bind_job(base)->free_work);
 }
 
-static void npuedge_bind_spoil(struct npuedge_vm *vm)
-{
-	mutex_lock(&vm->op_lock);
-	WRITE_ONCE(vm->unusable, true);
-	mutex_unlock(&vm->op_lock);
-}
-
 static struct dma_fence *npuedge_bind_job_run(struct drm_sched_job *base)
 {
 	struct npuedge_bind_job *job = to_npuedge_bind_job(base);
@@ -143,8 +136,6 @@ static struct dma_fence *npuedge_bind_job_run(struct drm_sched_job *base)
 		ret = npuedge_bind_run(bind);
 	}
 	npuedge_vm_flush(job->vm);
-	if (ret)
-		npuedge_bind_spoil(job->vm);
 	dma_fence_end_signalling(cookie);
 	return ret ? ERR_PTR(ret) : NULL;
 }
@@ -226,12 +217,10 @@ int npuedge_bind_wait(struct npuedge_vm *vm)
 static struct npuedge_bind *npuedge_bind_copy(struct npuedge_vm *vm, struct drm_file *file,
 					      const struct drm_npuedge_array *ops, u32 index)
 {
-	void __user *user = u64_to_user_ptr(ops->ptr);
 	struct drm_npuedge_vm_bind_op op;
 	int ret;
 
-	ret = copy_struct_from_user(&op, sizeof(op), user + (size_t)index * ops->stride,
-				    ops->stride);
+	ret = npuedge_array_get(ops, index, &op, sizeof(op));
 	return ret ? ERR_PTR(ret) : npuedge_bind_create(vm, file, &op);
 }
 

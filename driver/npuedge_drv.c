@@ -192,8 +192,7 @@ static int npuedge_vm_bind_check(const struct drm_npuedge_vm_bind *args)
 	if (!(args->flags & DRM_NPUEDGE_VM_BIND_ASYNC) &&
 	    (args->in_syncs.count || args->out_syncs.count))
 		return -EINVAL;
-	return npuedge_array_check(&args->ops,
-				   offsetofend(struct drm_npuedge_vm_bind_op, bo_offset),
+	return NPUEDGE_ARRAY_CHECK(&args->ops, struct drm_npuedge_vm_bind_op, bo_offset,
 				   NPUEDGE_MAX_BIND_OPS);
 }
 

@@ -67,6 +67,8 @@ struct npuedge_mmu_cursor {
 	unsigned int nents;
 	/** @skip: bytes of @sg that were passed */
 	u64 skip;
+	/** @run: bytes of entries before @sg that lead up to it without a gap */
+	u64 run;
 	/** @left: bytes left of the part */
 	u64 left;
 };
@@ -79,6 +81,39 @@ static void npuedge_mmu_cursor_init(struct npuedge_mmu_cursor *cur, struct sg_ta
 	};
 }
 
+static u64 npuedge_mmu_sg_end(struct scatterlist *sg)
+{
+	return sg_dma_address(sg) + sg_dma_len(sg);
+}
+
+static void npuedge_mmu_cursor_next_entry(struct npuedge_mmu_cursor *cur)
+{
+	u64 end = npuedge_mmu_sg_end(cur->sg);
+
+	cur->skip -= sg_dma_len(cur->sg);
+	cur->run += sg_dma_len(cur->sg);
+	cur->sg = sg_next(cur->sg);
+	cur->nents--;
+	if (!cur->nents || sg_dma_address(cur->sg) != end)
+		cur->run = 0;
+}
+
+/* How far memory goes on without a gap; beyond a big leaf nobody asks. */
+static u64 npuedge_mmu_cursor_after(const struct npuedge_mmu_cursor *cur)
+{
+	u64 after = sg_dma_len(cur->sg) - cur->skip, end = npuedge_mmu_sg_end(cur->sg);
+	struct scatterlist *sg = cur->sg;
+
+	for (unsigned int i = 1; i < cur->nents && after < NPUEDGE_BLOCK; i++) {
+		sg = sg_next(sg);
+		if (sg_dma_address(sg) != end)
+			break;
+		after += sg_dma_len(sg);
+		end = npuedge_mmu_sg_end(sg);
+	}
+	return after;
+}
+
 /* The next segment; entries that follow each other in bus addresses are one. */
 static void npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, struct npuedge_pt_segment *seg)
 {
@@ -87,25 +122,24 @@ static void npuedge_mmu_cursor_next(struct npuedge_mmu_cursor *cur, struct npued
 	*seg = (struct npuedge_pt_segment) { };
 	while (cur->left && cur->nents) {
 		if (cur->skip >= sg_dma_len(cur->sg)) {
-			cur->skip -= sg_dma_len(cur->sg);
-			cur->sg = sg_next(cur->sg);
-			cur->nents--;
+			npuedge_mmu_cursor_next_entry(cur);
 			continue;
 		}
 
 		if (!seg->len) {
 			seg->dma = sg_dma_address(cur->sg) + cur->skip;
-			seg->before = cur->skip;
+			seg->before = cur->run + cur->skip;
 		} else if (seg->dma + seg->len != sg_dma_address(cur->sg) + cur->skip) {
-			break;
+			return;
 		}
 
 		piece = min(cur->left, sg_dma_len(cur->sg) - cur->skip);
 		seg->len += piece;
 		cur->skip += piece;
 		cur->left -= piece;
-		seg->after = sg_dma_len(cur->sg) - cur->skip;
 	}
+	if (cur->nents)
+		seg->after = npuedge_mmu_cursor_after(cur);
 }
 
 /**

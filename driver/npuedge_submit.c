@@ -87,32 +87,31 @@ static int npuedge_submit_add_syncs(struct npuedge_submit *submit, struct npuedg
 static int npuedge_submit_add_uses(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
 				   const struct drm_npuedge_array *array)
 {
-	struct drm_npuedge_bo_use *uses;
-	int ret = 0;
+	struct drm_npuedge_bo_use use;
+	int ret;
 
-	uses = NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_bo_use, flags, NPUEDGE_MAX_BOS);
-	if (IS_ERR_OR_NULL(uses))
-		return PTR_ERR_OR_ZERO(uses);
+	ret = NPUEDGE_ARRAY_CHECK(array, struct drm_npuedge_bo_use, flags, NPUEDGE_MAX_BOS);
+	if (ret || !array->count)
+		return ret;
 
 	sj->uses = kvzalloc_objs(*sj->uses, array->count, GFP_KERNEL_ACCOUNT);
 	if (!sj->uses)
-		ret = -ENOMEM;
-	for (u32 i = 0; !ret && i < array->count; i++) {
-		struct npuedge_submit_use *use = &sj->uses[i];
+		return -ENOMEM;
 
-		if (uses[i].flags & ~DRM_NPUEDGE_BO_WRITE) {
-			ret = -EINVAL;
-			break;
-		}
-		use->write = uses[i].flags & DRM_NPUEDGE_BO_WRITE;
-		use->obj = drm_gem_object_lookup(submit->file, uses[i].handle);
-		if (use->obj)
-			sj->use_count++;
-		else
-			ret = -ENOENT;
+	for (u32 i = 0; i < array->count; i++) {
+		ret = npuedge_array_get(array, i, &use, sizeof(use));
+		if (ret)
+			return ret;
+		if (use.flags & ~DRM_NPUEDGE_BO_WRITE)
+			return -EINVAL;
+
+		sj->uses[i].write = use.flags & DRM_NPUEDGE_BO_WRITE;
+		sj->uses[i].obj = drm_gem_object_lookup(submit->file, use.handle);
+		if (!sj->uses[i].obj)
+			return -ENOENT;
+		sj->use_count++;
 	}
-	kvfree(uses);
-	return ret;
+	return 0;
 }
 
 /* What firmware checks too; but a mistake found here fails the call, not the queue. */
@@ -125,29 +124,26 @@ static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_
 				      const struct drm_npuedge_array *array)
 {
 	u32 cores = submit->queue->edev->chip.cores;
-	struct drm_npuedge_stream *streams;
-	int ret = 0;
+	struct drm_npuedge_stream s;
+	int ret;
 
 	if (!array->count || array->count > cores)
 		return -EINVAL;
-
-	streams = NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_stream, pad, cores);
-	if (IS_ERR(streams))
-		return PTR_ERR(streams);
+	ret = NPUEDGE_ARRAY_CHECK(array, struct drm_npuedge_stream, pad, cores);
+	if (ret)
+		return ret;
 
 	desc->cores = array->count;
 	for (u32 i = 0; i < array->count; i++) {
-		const struct drm_npuedge_stream *s = &streams[i];
-
-		if (s->pad || !s->size || s->size & 63 || !npuedge_submit_va_ok(s->va, s->size)) {
-			ret = -EINVAL;
-			break;
-		}
-		desc->stream[i].va = s->va;
-		desc->stream[i].size = s->size;
+		ret = npuedge_array_get(array, i, &s, sizeof(s));
+		if (ret)
+			return ret;
+		if (s.pad || !s.size || s.size & 63 || !npuedge_submit_va_ok(s.va, s.size))
+			return -EINVAL;
+		desc->stream[i].va = s.va;
+		desc->stream[i].size = s.size;
 	}
-	kvfree(streams);
-	return ret;
+	return 0;
 }
 
 static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct drm_npuedge_job *args)
@@ -182,26 +178,25 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 static int npuedge_submit_collect(struct npuedge_submit *submit,
 				  const struct drm_npuedge_array *array)
 {
-	struct drm_npuedge_job *args;
-	int ret = 0;
+	struct drm_npuedge_job args;
+	int ret;
 
 	if (!array->count)
 		return -EINVAL;
-
-	args = NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_job, pad, NPUEDGE_MAX_JOBS);
-	if (IS_ERR(args))
-		return PTR_ERR(args);
+	ret = NPUEDGE_ARRAY_CHECK(array, struct drm_npuedge_job, pad, NPUEDGE_MAX_JOBS);
+	if (ret)
+		return ret;
 
 	submit->jobs = kvzalloc_objs(*submit->jobs, array->count, GFP_KERNEL_ACCOUNT);
 	if (!submit->jobs)
-		ret = -ENOMEM;
+		return -ENOMEM;
+
 	for (u32 i = 0; !ret && i < array->count; i++) {
-		ret = npuedge_submit_add_job(submit, &args[i]);
+		ret = npuedge_array_get(array, i, &args, sizeof(args));
+		ret = ret ?: npuedge_submit_add_job(submit, &args);
 		/* Each of its waits was compared with each signal of the jobs before. */
 		cond_resched();
 	}
-
-	kvfree(args);
 	return ret;
 }
 

@@ -34,9 +34,17 @@ struct npuedge_signal {
 	u64 point;
 };
 
-static struct drm_npuedge_sync *npuedge_sync_copy(const struct drm_npuedge_array *array)
+static int npuedge_sync_check_array(const struct drm_npuedge_array *array)
 {
-	return NPUEDGE_ARRAY_COPY(array, struct drm_npuedge_sync, point, NPUEDGE_MAX_SYNCS);
+	return NPUEDGE_ARRAY_CHECK(array, struct drm_npuedge_sync, point, NPUEDGE_MAX_SYNCS);
+}
+
+static int npuedge_sync_get(const struct drm_npuedge_array *array, u32 index,
+			    struct drm_npuedge_sync *sync)
+{
+	int ret = npuedge_array_get(array, index, sync, sizeof(*sync));
+
+	return ret ?: npuedge_check_sync(sync);
 }
 
 static bool npuedge_sync_is_signalled(const struct npuedge_signals *signals,
@@ -60,10 +68,6 @@ static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *fil
 	struct dma_fence *fence;
 	int ret;
 
-	ret = npuedge_check_sync(sync);
-	if (ret)
-		return ret;
-
 	list_for_each_entry(signals, earlier, node) {
 		if (npuedge_sync_is_signalled(signals, sync))
 			return 0;
@@ -85,28 +89,20 @@ static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *fil
 int npuedge_sync_add_waits(struct drm_sched_job *job, struct drm_file *file,
 			   const struct drm_npuedge_array *array, const struct list_head *earlier)
 {
-	struct drm_npuedge_sync *syncs;
-	int ret = 0;
+	struct drm_npuedge_sync sync;
+	int ret;
 
-	syncs = npuedge_sync_copy(array);
-	if (IS_ERR_OR_NULL(syncs))
-		return PTR_ERR_OR_ZERO(syncs);
-
-	for (u32 i = 0; !ret && i < array->count; i++)
-		ret = npuedge_sync_add_wait(job, file, &syncs[i], earlier);
-	kvfree(syncs);
+	ret = npuedge_sync_check_array(array);
+	for (u32 i = 0; !ret && i < array->count; i++) {
+		ret = npuedge_sync_get(array, i, &sync);
+		ret = ret ?: npuedge_sync_add_wait(job, file, &sync, earlier);
+	}
 	return ret;
 }
 
 static int npuedge_sync_get_signal(struct npuedge_signal *sig, struct drm_file *file,
 				   const struct drm_npuedge_sync *sync)
 {
-	int ret;
-
-	ret = npuedge_check_sync(sync);
-	if (ret)
-		return ret;
-
 	sig->handle = sync->handle;
 	sig->point = sync->point;
 	if (sync->flags & DRM_NPUEDGE_SYNC_TIMELINE) {
@@ -134,21 +130,22 @@ static int npuedge_sync_get_signal(struct npuedge_signal *sig, struct drm_file *
 int npuedge_sync_get_signals(struct npuedge_signals *signals, struct drm_file *file,
 			     const struct drm_npuedge_array *array)
 {
-	struct drm_npuedge_sync *syncs;
-	int ret = 0;
+	struct drm_npuedge_sync sync;
+	int ret;
 
-	syncs = npuedge_sync_copy(array);
-	if (IS_ERR_OR_NULL(syncs))
-		return PTR_ERR_OR_ZERO(syncs);
+	ret = npuedge_sync_check_array(array);
+	if (ret || !array->count)
+		return ret;
 
 	signals->array = kvzalloc_objs(*signals->array, array->count, GFP_KERNEL_ACCOUNT);
 	if (!signals->array)
-		ret = -ENOMEM;
+		return -ENOMEM;
+
 	for (u32 i = 0; !ret && i < array->count; i++) {
-		ret = npuedge_sync_get_signal(&signals->array[i], file, &syncs[i]);
+		ret = npuedge_sync_get(array, i, &sync);
+		ret = ret ?: npuedge_sync_get_signal(&signals->array[i], file, &sync);
 		signals->count += !ret;
 	}
-	kvfree(syncs);
 	return ret;
 }
 
