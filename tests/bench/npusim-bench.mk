@@ -6,3 +6,15 @@ $(O)/tests/bench/mx_bench: $(O)/tests/bench/mx_bench.o $(O)/libnpusim.a
 .PHONY: bench-mx
 bench-mx: $(O)/tests/bench/mx_bench ## host speed of the model's matrix engine
 	$(Q)$(O)/tests/bench/mx_bench edge scalar
+
+$(O)/tests/bench/submit_bench: tests/bench/submit_bench.c $(wildcard tests/kselftest/*.h) uapi/drm/npuedge_accel.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -static -Iuapi -Idriver/hw -I$(KSFT) \
+		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
+
+.PHONY: bench-submit
+bench-submit: ## instructions of SUBMIT, completion and VM_BIND, in a guest (after tools/build x86_64 7.3)
+	$(Q)tools/vm/enter -- $(MAKE) --no-print-directory --jobserver-style=pipe O=build/x86_64 \
+		build/x86_64/tests/bench/submit_bench
+	$(Q)tests/bench/submit
