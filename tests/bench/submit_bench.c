@@ -77,8 +77,17 @@ struct costs {
 	uint64_t ioctl, run, done;
 };
 
+/* A job that takes long enough for the kernel to be quiet before it ends. */
+static uint32_t slow_copy_stream(struct npu_client *c)
+{
+	uint32_t size = npu_slow_stream(c->stream, 1);
+
+	/* in the place of the end */
+	return size - NE1_CMD_SIZE + npu_copy_stream(c->stream + size / NE1_CMD_SIZE - 1, 1, 4);
+}
+
 /* One job: its ioctl, then jumps of the counter up to its result, then those until all is quiet. */
-static struct costs one_job(struct npu_client *c, int queue)
+static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 {
 	volatile uint32_t *result = &c->data[1];
 	uint64_t begin, last, now, quiet;
@@ -89,7 +98,7 @@ static struct costs one_job(struct npu_client *c, int queue)
 	c->data[0] = token;
 	priority(true);
 	begin = __rdtsc();
-	ret = npu_submit(c->fd, queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+	ret = npu_submit(c->fd, queue, NPU_STREAM, bytes, NPU_PARAMS, 0, c->sync);
 	costs.ioctl = __rdtsc() - begin;
 	last = __rdtsc();
 	priority(false);	/* the scheduler's worker runs within this call, or at once afterwards */
@@ -132,13 +141,13 @@ static uint64_t change_cost(void)
 	return median(cost, ROUNDS);
 }
 
-static void bench_queues(struct npu_client *c, const int *queues, int count)
+static void bench_queues(struct npu_client *c, const int *queues, int count, uint32_t bytes)
 {
 	static uint64_t ioctl[ROUNDS], run[ROUNDS], done[ROUNDS];
 	uint64_t change = change_cost();
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct costs costs = one_job(c, queues[i % count]);
+		struct costs costs = one_job(c, queues[i % count], bytes);
 
 		ioctl[i] = costs.ioctl;
 		run[i] = costs.run > change ? costs.run - change : 0;
@@ -154,12 +163,13 @@ static void bench_submit(void)
 	static const int counts[] = { 1, 8, 64 };
 	struct npu_client c;
 	int queues[64], made = 1, ret;
+	uint32_t bytes;
 
 	ret = npu_client_init(&c);
 	if (ret)
 		die("client", ret);
 	npu_query(c.fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip));
-	npu_copy_stream(c.stream, 1, 4);
+	bytes = slow_copy_stream(&c);
 	queues[0] = c.queue;
 	printf("floor ioctl=%lu\n", floor_cost(c.fd));
 	for (unsigned int i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -168,7 +178,7 @@ static void bench_submit(void)
 			if (queues[made] < 0)
 				die("QUEUE_CREATE", queues[made]);
 		}
-		bench_queues(&c, queues, counts[i]);
+		bench_queues(&c, queues, counts[i], bytes);
 	}
 	npu_client_fini(&c);
 }
@@ -189,13 +199,14 @@ static void bench_buffers(int count, bool shareable)
 {
 	static uint64_t map[ROUNDS], unmap[ROUNDS], submit[ROUNDS];
 	uint64_t first = 0;
+	uint32_t bytes;
 	struct npu_client c;
 	int extra, ret;
 
 	ret = npu_client_init(&c);
 	if (ret)
 		die("client", ret);
-	npu_copy_stream(c.stream, 1, 4);
+	bytes = npu_copy_stream(c.stream, 1, 4);
 	priority(true);
 	for (int i = 0; i < count; i++) {
 		int bo = npu_bo_create(c.fd, 4096, 0, shareable ? 0 : c.vm);
@@ -213,7 +224,7 @@ static void bench_buffers(int count, bool shareable)
 		unmap[i] = timed_bind(&c, extra, NPU_VA * 2, false);
 	}
 	for (int i = 0; i < ROUNDS; i++)
-		submit[i] = one_job(&c, c.queue).ioctl;
+		submit[i] = one_job(&c, c.queue, bytes).ioctl;
 	priority(false);
 	wait_idle();
 	printf("bind buffers=%d kind=%s mean=%lu map=%lu unmap=%lu submit=%lu\n", count,
