@@ -230,7 +230,7 @@ static int npuedge_bind_apply(struct npuedge_bind *bind)
 	struct drm_exec exec;
 	int ret = 0;
 
-	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, 2);
 	drm_exec_until_all_locked(&exec) {
 		ret = drm_gpuvm_prepare_vm(&bind->vm->base, &exec, 0);
 		if (!ret && bind->obj)

@@ -28,6 +28,9 @@
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
 
+/* Room for objects to lock at first; the default is a page, which has to be cleared. */
+#define NPUEDGE_FEW_LOCKS	16
+
 /**
  * struct npuedge_submit_job - one job of a submit
  */
@@ -64,6 +67,8 @@ struct npuedge_submit {
 	struct drm_file *file;
 	/** @jobs: jobs, in order */
 	struct npuedge_submit_job *jobs;
+	/** @one: @jobs, if there is but one, as is usual */
+	struct npuedge_submit_job one;
 	/** @count: number of @jobs that are filled in */
 	u32 count;
 	/** @signalled: what the jobs signal whose waits are known */
@@ -187,7 +192,8 @@ static int npuedge_submit_collect(struct npuedge_submit *submit,
 	if (ret)
 		return ret;
 
-	submit->jobs = kvzalloc_objs(*submit->jobs, array->count, GFP_KERNEL_ACCOUNT);
+	submit->jobs = array->count == 1 ? &submit->one :
+		       kvzalloc_objs(*submit->jobs, array->count, GFP_KERNEL_ACCOUNT);
 	if (!submit->jobs)
 		return -ENOMEM;
 
@@ -296,7 +302,8 @@ static void npuedge_submit_free(struct npuedge_submit *submit)
 		if (sj->job)
 			npuedge_job_abort(sj->job);
 	}
-	kvfree(submit->jobs);
+	if (submit->jobs != &submit->one)
+		kvfree(submit->jobs);
 }
 
 /**
@@ -322,7 +329,8 @@ int npuedge_submit(struct npuedge_queue *q, struct drm_file *file,
 	if (ret)
 		goto out_free;
 
-	drm_exec_init(&submit.exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_init(&submit.exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      NPUEDGE_FEW_LOCKS);
 	ret = npuedge_submit_lock(&submit);
 	ret = ret ?: npuedge_submit_wait_for_users(&submit);
 	if (!ret)

@@ -20,20 +20,6 @@
 #include "npuedge_compat.h"
 #include "npuedge_sync.h"
 
-/**
- * struct npuedge_signal - a syncobj that a job signals
- */
-struct npuedge_signal {
-	/** @syncobj: referenced */
-	struct drm_syncobj *syncobj;
-	/** @chain: link for a timeline; NULL: binary */
-	struct dma_fence_chain *chain;
-	/** @handle: what user space calls it */
-	u32 handle;
-	/** @point: timeline point; 0: binary */
-	u64 point;
-};
-
 static int npuedge_sync_check_array(const struct drm_npuedge_array *array)
 {
 	return NPUEDGE_ARRAY_CHECK(array, struct drm_npuedge_sync, point, NPUEDGE_MAX_SYNCS);
@@ -121,7 +107,7 @@ static int npuedge_sync_get_signal(struct npuedge_signal *sig, struct drm_file *
 
 /**
  * npuedge_sync_get_signals() - get hold of the syncobjs that a job is going to signal
- * @signals: filled; npuedge_sync_put_signals() empties it, also after an error
+ * @signals: filled, and not moved afterwards; npuedge_sync_put_signals() empties it, also after an error
  * @file: owner of the handles
  * @array: struct drm_npuedge_sync[] in user memory
  *
@@ -137,7 +123,8 @@ int npuedge_sync_get_signals(struct npuedge_signals *signals, struct drm_file *f
 	if (ret || !array->count)
 		return ret;
 
-	signals->array = kvzalloc_objs(*signals->array, array->count, GFP_KERNEL_ACCOUNT);
+	signals->array = array->count == 1 ? &signals->one :
+			 kvzalloc_objs(*signals->array, array->count, GFP_KERNEL_ACCOUNT);
 	if (!signals->array)
 		return -ENOMEM;
 
@@ -178,5 +165,6 @@ void npuedge_sync_put_signals(struct npuedge_signals *signals)
 		dma_fence_chain_free(signals->array[i].chain);
 		drm_syncobj_put(signals->array[i].syncobj);
 	}
-	kvfree(signals->array);
+	if (signals->array != &signals->one)
+		kvfree(signals->array);
 }

@@ -6,13 +6,28 @@
 #include <linux/types.h>
 
 struct dma_fence;
+struct dma_fence_chain;
 struct drm_file;
 struct drm_npuedge_array;
 struct drm_sched_job;
-struct npuedge_signal;
+struct drm_syncobj;
 
 /** NPUEDGE_MAX_SYNCS - longest array of struct drm_npuedge_sync */
 #define NPUEDGE_MAX_SYNCS	256
+
+/**
+ * struct npuedge_signal - a syncobj that a job signals
+ */
+struct npuedge_signal {
+	/** @syncobj: referenced */
+	struct drm_syncobj *syncobj;
+	/** @chain: link for a timeline; NULL: binary */
+	struct dma_fence_chain *chain;
+	/** @handle: what user space calls it */
+	u32 handle;
+	/** @point: timeline point; 0: binary */
+	u64 point;
+};
 
 /**
  * struct npuedge_signals - syncobjs that a job signals; initially zero
@@ -22,6 +37,8 @@ struct npuedge_signals {
 	struct list_head node;
 	/** @array: syncobjs */
 	struct npuedge_signal *array;
+	/** @one: @array, if there is but one, as is usual */
+	struct npuedge_signal one;
 	/** @count: number of entries of @array that are filled in */
 	u32 count;
 };
