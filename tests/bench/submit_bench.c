@@ -4,8 +4,8 @@
  *
  * A call is measured from user space, at a real-time priority, so that nothing else runs within it.  What happens
  * afterwards is measured by a loop at the lowest priority: the kernel's work interrupts it, and makes the counter jump
- * between two looks at it.  What jumps before the job's result is in memory, is the scheduler running the job; what
- * jumps later is completion.  Medians, as the timer's ticks fall into some of them.
+ * between two looks at it.  The first jumps are the scheduler running the job; then the kernel is quiet until the job
+ * has ended, and the last jumps are completion.  Medians, as the timer's ticks fall into some of them.
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 #define ROUNDS		60
 #define QUIET		60000	/* instructions without a jump: all is done */
 #define JUMP		250	/* more than a turn of the loop, less than an interrupt */
+#define APART		20000	/* instructions between what belongs to different things */
 #define LOST		20000000000ull
 #define BIND_VA		(1ull << 33)
 
@@ -90,7 +91,7 @@ static uint32_t slow_copy_stream(struct npu_client *c)
 static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 {
 	volatile uint32_t *result = &c->data[1];
-	uint64_t begin, last, now, quiet;
+	uint64_t begin, last, now, quiet, burst = 0;
 	struct costs costs = { 0 };
 	uint32_t token = c->data[0] + 1;
 	int ret;
@@ -107,21 +108,21 @@ static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 
 	quiet = last;
 	while (*result != token || quiet + QUIET > last) {
-		bool ended = *result == token;
-
 		if (last - begin > LOST)
 			die("a job", -ETIME);
-
 		now = __rdtsc();
 		if (now - last > JUMP) {
-			if (ended)
-				costs.done += now - last;
-			else
-				costs.run += now - last;
+			/* what is far apart has nothing to do with each other; the last is completion */
+			if (last - quiet > APART) {
+				costs.run = costs.run ? costs.run : burst;
+				burst = 0;
+			}
+			burst += now - last;
 			quiet = now;
 		}
 		last = now;
 	}
+	costs.done = burst;
 	return costs;
 }
 

@@ -289,7 +289,7 @@ TEST_F(bind_async, tables_change_in_between)
 	struct drm_npuedge_vm_get_state state;
 	uint32_t seed = 1;
 
-	for (int round = 0; round < 40; round++) {
+	for (int round = 0; round < 12; round++) {
 		for (int i = 0; i < 64; i++) {
 			uint64_t va, size;
 
