@@ -27,6 +27,7 @@
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_gem.h"
+#include "npuedge_inject.h"
 #include "npuedge_mmu.h"
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
@@ -145,6 +146,19 @@ static int npuedge_bind_unmap(struct npuedge_bind *bind)
 	return ret ?: drm_gpuvm_sm_unmap(&bind->vm->base, bind, bind->va, bind->size);
 }
 
+static int npuedge_bind_make(struct npuedge_bind *bind)
+{
+	struct npuedge_vm *vm = bind->vm;
+	int ret;
+
+	lockdep_assert_held(&vm->op_lock);
+
+	ret = bind->obj ? npuedge_bind_map(bind) : npuedge_bind_unmap(bind);
+	vm->changes += vm->pt.stale;
+	vm->pt.stale = false;
+	return ret;
+}
+
 /**
  * npuedge_bind_run() - make the change
  * @bind: reserved change; any process context, a signalling path too
@@ -159,9 +173,7 @@ int npuedge_bind_run(struct npuedge_bind *bind)
 	int ret;
 
 	mutex_lock(&vm->op_lock);
-	ret = bind->obj ? npuedge_bind_map(bind) : npuedge_bind_unmap(bind);
-	vm->changes += vm->pt.stale;
-	vm->pt.stale = false;
+	ret = npuedge_inject(NPUEDGE_INJECT_BIND) ? -ENOSPC : npuedge_bind_make(bind);
 	if (ret)
 		WRITE_ONCE(vm->unusable, true);
 	npuedge_pt_return(&vm->pt, &bind->stock);
@@ -270,7 +282,9 @@ void npuedge_bind_unmap_all(struct npuedge_vm *vm)
 	};
 
 	INIT_LIST_HEAD(&bind.removed);
-	npuedge_bind_run(&bind);
+	mutex_lock(&vm->op_lock);
+	npuedge_bind_make(&bind);
+	mutex_unlock(&vm->op_lock);
 	npuedge_vm_flush(vm);
 	npuedge_bind_fini(&bind);
 }

@@ -4,8 +4,8 @@
  *
  * With CONFIG_FAULT_INJECTION_DEBUG_FS a folder per fault in the device's debugfs, as
  * Documentation/fault-injection/fault-injection.rst describes: fail_send, fail_reply, fail_tlb,
- * fail_boot, fail_post.  What is injected here is what the device may do; what it may do beyond
- * that, only a device, or a model of one, can.  The attributes are shared by all devices.
+ * fail_boot, fail_post, fail_bind.  What is injected here is what the device, or a mistake of ours,
+ * may do; what a device may do beyond that, only it, or a model of one, can.  The attributes are shared by all devices.
  */
 
 #include <linux/debugfs.h>
@@ -18,6 +18,7 @@ static DECLARE_FAULT_ATTR(npuedge_fail_reply);
 static DECLARE_FAULT_ATTR(npuedge_fail_tlb);
 static DECLARE_FAULT_ATTR(npuedge_fail_boot);
 static DECLARE_FAULT_ATTR(npuedge_fail_post);
+static DECLARE_FAULT_ATTR(npuedge_fail_bind);
 
 static struct {
 	const char *name;
@@ -28,6 +29,7 @@ static struct {
 	[NPUEDGE_INJECT_TLB] = { "fail_tlb", &npuedge_fail_tlb },
 	[NPUEDGE_INJECT_BOOT] = { "fail_boot", &npuedge_fail_boot },
 	[NPUEDGE_INJECT_POST] = { "fail_post", &npuedge_fail_post },
+	[NPUEDGE_INJECT_BIND] = { "fail_bind", &npuedge_fail_bind },
 };
 
 /**

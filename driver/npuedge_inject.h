@@ -20,6 +20,8 @@ enum npuedge_inject {
 	NPUEDGE_INJECT_BOOT,
 	/** @NPUEDGE_INJECT_POST: the doorbell of a job is not rung */
 	NPUEDGE_INJECT_POST,
+	/** @NPUEDGE_INJECT_BIND: a change of an address space fails when it is made */
+	NPUEDGE_INJECT_BIND,
 	/** @NPUEDGE_INJECTS: their number */
 	NPUEDGE_INJECTS,
 };

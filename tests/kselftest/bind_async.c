@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* VM_BIND with DRM_NPUEDGE_VM_BIND_ASYNC: order, fences, and what is left when everybody leaves. */
 #include "kselftest_harness.h"
-#include "npuedge.h"
+#include "debugfs.h"
 #include "vgem.h"
 
 #include <pthread.h>
@@ -424,6 +424,49 @@ TEST_F(bind_async, kill_with_binds_queued)
 	c->data[0] = 5;
 	EXPECT_EQ(1, end_status(c->fd, submit_read(c, NPU_DATA, 0)));
 	EXPECT_EQ(5, c->data[1]);
+}
+
+/* The @count-th bind from now on fails when it is made; or none, if 0. */
+static int arm_fault(int count)
+{
+	char times[16], space[16];
+
+	snprintf(times, sizeof(times), "%d", count ? 1 : 0);
+	snprintf(space, sizeof(space), "%d", count ? count - 1 : 0);
+	npu_knob_write("fail_bind/verbose", "0");
+	npu_knob_write("fail_bind/interval", "1");
+	npu_knob_write("fail_bind/space", space);
+	npu_knob_write("fail_bind/times", times);
+	return npu_knob_write("fail_bind/probability", count ? "100" : "0");
+}
+
+/* What cannot happen happens: nobody knows then what is mapped, so nobody may use it. */
+TEST_F(bind_async, a_failed_bind_makes_the_vm_unusable)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_vm_bind_op ops[2] = {
+		map_op(c->bo, FAR, 0, NPU_PAGE), map_op(c->bo, FAR + NPU_PAGE, 0, NPU_PAGE),
+	};
+	int later = npu_syncobj_create(c->fd);
+
+	if (arm_fault(0))
+		SKIP(return, "kernel without fault injection");
+	ASSERT_EQ(0, npu_bind_async(c->fd, c->vm, ops, 2, self->gate, c->sync));
+	ASSERT_EQ(0, npu_bind_async(c->fd, c->vm, ops, 1, 0, later));
+	ASSERT_EQ(0, arm_fault(2));
+	ASSERT_EQ(0, vgem_end(&self->v));
+	EXPECT_EQ(-ENOSPC, end_status(c->fd, c->sync));
+	arm_fault(0);
+	EXPECT_EQ(-EIO, end_status(c->fd, later));
+
+	EXPECT_EQ(DRM_NPUEDGE_VM_UNUSABLE, npu_vm_state(c->fd, c->vm).state);
+	EXPECT_EQ(-EIO, npu_bind_async(c->fd, c->vm, ops, 1, 0, 0));
+	EXPECT_EQ(-EIO, npu_unmap(c->fd, c->vm, FAR, NPU_PAGE));
+	EXPECT_EQ(-EIO, submit_read(c, NPU_DATA, 0));
+	npu_queue_destroy(c->fd, c->queue);
+	EXPECT_EQ(0, npu_vm_destroy(c->fd, c->vm));
+	c->vm = npu_vm_create(c->fd);
+	EXPECT_EQ(0, npu_map(c->fd, c->vm, c->bo, NPU_VA, 0, NPU_CLIENT_SIZE, 0));
 }
 
 TEST_HARNESS_MAIN
