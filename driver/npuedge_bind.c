@@ -5,9 +5,10 @@
  * User space chooses addresses; drm_gpuvm tells which mappings a change splits or replaces.  A
  * change goes through these steps, and everything that may fail is in the first two:
  *
- * 1. create: check it, get the buffer and its pages, allocate the mappings that it may need (one
- *    new, two rests of mappings that it splits);
- * 2. reserve, with VM and buffer locked: page tables for the worst case, see npuedge_pgtable.c;
+ * 1. create: check it, get the buffer, allocate the mappings that it may need (one new, two rests
+ *    of mappings that it splits);
+ * 2. reserve, with VM and buffer locked: the buffer's pages, and page tables for the worst case,
+ *    see npuedge_pgtable.c;
  * 3. run, which may be later, when other changes have run, and where fences wait for it: let
  *    drm_gpuvm call back, and write entries.  Nothing is allocated and nothing freed;
  * 4. npuedge_vm_flush(): now the device does not reach any more what was unmapped;
@@ -18,7 +19,6 @@
  */
 
 #include <linux/dma-resv.h>
-#include <linux/sched/signal.h>
 
 #include <drm/drm_file.h>
 
@@ -26,6 +26,7 @@
 #include "npuedge_check.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
+#include "npuedge_evict.h"
 #include "npuedge_gem.h"
 #include "npuedge_inject.h"
 #include "npuedge_mmu.h"
@@ -188,7 +189,7 @@ int npuedge_bind_run(struct npuedge_bind *bind)
  * @bind: change; the reservation locks of its VM and buffer are held, and stay so until it has
  *	run, or its fence is in them
  *
- * Return: 0, -ENOMEM, or -EINVAL if the buffer's memory cannot be mapped.
+ * Return: 0, -ENOMEM, or -EINVAL if the buffer's memory cannot be mapped, or was dropped.
  */
 int npuedge_bind_reserve(struct npuedge_bind *bind)
 {
@@ -196,10 +197,14 @@ int npuedge_bind_reserve(struct npuedge_bind *bind)
 	struct npuedge_pt_need need = { };
 	int ret = 0;
 
-	if (bind->obj)
-		ret = npuedge_mmu_need_map(&need, bind->va, bind->sgt, bind->offset, bind->size);
-	else
+	if (bind->obj) {
+		bind->sgt = npuedge_gem_get_sgt(to_npuedge_gem(bind->obj));
+		ret = PTR_ERR_OR_ZERO(bind->sgt);
+		ret = ret ?: npuedge_mmu_need_map(&need, bind->va, bind->sgt, bind->offset,
+						  bind->size);
+	} else {
 		npuedge_pt_need_unmap(&need, bind->va, bind->size);
+	}
 	if (ret)
 		return ret;
 
@@ -289,36 +294,24 @@ void npuedge_bind_unmap_all(struct npuedge_vm *vm)
 	npuedge_bind_fini(&bind);
 }
 
-/* The helper's lock is interruptible: wait for who holds it, try again. */
-static struct sg_table *npuedge_bind_get_pages(struct npuedge_gem *bo)
-{
-	struct sg_table *sgt;
-
-	for (;;) {
-		sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
-		if (sgt != ERR_PTR(-EINTR) || fatal_signal_pending(current))
-			return sgt;
-		dma_resv_lock(bo->base.base.resv, NULL);
-		dma_resv_unlock(bo->base.base.resv);
-	}
-}
-
 static int npuedge_bind_get_buffer(struct npuedge_bind *bind, struct drm_file *file, u32 handle)
 {
-	struct npuedge_gem *bo;
+	struct drm_gem_object *obj;
+	int ret;
 
-	bind->obj = drm_gem_object_lookup(file, handle);
-	if (!bind->obj)
+	obj = drm_gem_object_lookup(file, handle);
+	if (!obj)
 		return -ENOENT;
 
-	bo = to_npuedge_gem(bind->obj);
-	if (bo->owner && bo->owner != drm_gpuvm_resv_obj(&bind->vm->base))
-		return -EPERM;
-	if (bind->offset >= bind->obj->size || bind->size > bind->obj->size - bind->offset)
-		return -EINVAL;
-
-	bind->sgt = npuedge_bind_get_pages(bo);
-	return PTR_ERR_OR_ZERO(bind->sgt);
+	ret = npuedge_gem_may_map(to_npuedge_gem(obj), bind->vm, bind->readonly);
+	if (!ret && (bind->offset >= obj->size || bind->size > obj->size - bind->offset))
+		ret = -EINVAL;
+	if (!ret) {
+		bind->obj = &npuedge_gem_target(to_npuedge_gem(obj))->base;
+		drm_gem_object_get(bind->obj);
+	}
+	drm_gem_object_put(obj);
+	return ret;
 }
 
 static int npuedge_bind_alloc_spares(struct npuedge_bind *bind)
@@ -337,7 +330,8 @@ static int npuedge_bind_alloc_spares(struct npuedge_bind *bind)
  * @file: owner of the GEM handle
  * @op: change, not yet checked
  *
- * Return: the change, or an error pointer: -EINVAL, -ENOENT, -EPERM or -ENOMEM as the uAPI says.
+ * Return: the change, or an error pointer: -EACCES, -EINVAL, -ENOENT, -EPERM or -ENOMEM as the
+ * uAPI says.
  */
 struct npuedge_bind *npuedge_bind_create(struct npuedge_vm *vm, struct drm_file *file,
 					 const struct drm_npuedge_vm_bind_op *op)
@@ -372,6 +366,7 @@ struct npuedge_bind *npuedge_bind_create(struct npuedge_vm *vm, struct drm_file 
 
 const struct drm_gpuvm_ops npuedge_bind_gpuvm_ops = {
 	.vm_free = npuedge_vm_free,
+	.vm_bo_validate = npuedge_evict_restore,
 	.sm_step_map = npuedge_bind_step_map,
 	.sm_step_remap = npuedge_bind_step_remap,
 	.sm_step_unmap = npuedge_bind_step_unmap,

@@ -161,6 +161,11 @@ static inline int drm_gem_huge_mnt_create(struct drm_device *drm, const char *va
 }
 #endif
 
+#ifndef NPUEDGE_HAVE_GEM_OBJECT_ACTIVE
+/* The helper prints active memory in any case. */
+#define DRM_GEM_OBJECT_ACTIVE 0
+#endif
+
 #ifndef NPUEDGE_HAVE_COPY_STRUCT_TO_USER
 static inline int copy_struct_to_user(void __user *dst, size_t usize, const void *src, size_t ksize,
 				      bool *ignored_trailing)

@@ -223,9 +223,9 @@ static void npuedge_dump_job(struct npuedge_coredump *d, struct npuedge_job *job
 /* A page of a buffer whose reservation object is locked; NULL if it is not in memory, or not ours. */
 static struct page *npuedge_dump_page(struct drm_gem_object *obj, u64 offset)
 {
-	struct page **pages = to_drm_gem_shmem_obj(obj)->pages;
+	struct page **pages = to_npuedge_gem(obj)->pages;
 
-	return pages && !drm_gem_is_imported(obj) ? pages[offset >> PAGE_SHIFT] : NULL;
+	return pages ? pages[offset >> PAGE_SHIFT] : NULL;
 }
 
 /* Copy what is mapped and in memory from @va on; returns the bytes. */

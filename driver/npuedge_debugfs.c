@@ -8,6 +8,8 @@
  * - ring: indices and last messages of the message rings, and jobs in the queues' rings (read)
  * - vas: mappings of all address spaces (read)
  * - job_timeout_ms: time limit of jobs of queues that are created from now on (read, write)
+ * - bos: buffers of all open files (read)
+ * - shrinker: memory of buffers (read); swap out or drop so many pages (write)
  * - reset: resets so far; a write has the device reset (read, write)
  * - irq_storms: how often an interrupt vector was masked because it came too often (read)
  * - fail_*: see npuedge_inject.c
@@ -20,6 +22,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
+#include "npuedge_bo.h"
 #include "npuedge_debugfs.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
@@ -28,6 +31,7 @@
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
+#include "npuedge_shrinker.h"
 #include "npuedge_vm.h"
 
 static struct npuedge_device *npuedge_debugfs_device(struct seq_file *m)
@@ -155,11 +159,62 @@ static int npuedge_debugfs_vas(struct seq_file *m, void *data)
 	return 0;
 }
 
+static int npuedge_debugfs_bos(struct seq_file *m, void *data)
+{
+	struct npuedge_device *edev = npuedge_debugfs_device(m);
+	struct drm_printer p = drm_seq_file_printer(m);
+	struct drm_file *file;
+
+	mutex_lock(&edev->base.filelist_mutex);
+	list_for_each_entry(file, &edev->base.filelist, lhead)
+		npuedge_bo_print_file(file, &p);
+	mutex_unlock(&edev->base.filelist_mutex);
+	return 0;
+}
+
+static int npuedge_debugfs_show_shrinker(struct seq_file *m, void *data)
+{
+	struct drm_printer p = drm_seq_file_printer(m);
+
+	npuedge_shrinker_print(m->private, &p);
+	return 0;
+}
+
+static int npuedge_debugfs_open_shrinker(struct inode *inode, struct file *file)
+{
+	return single_open(file, npuedge_debugfs_show_shrinker, inode->i_private);
+}
+
+static ssize_t npuedge_debugfs_run_shrinker(struct file *file, const char __user *user, size_t size,
+					    loff_t *pos)
+{
+	struct npuedge_device *edev = file_inode(file)->i_private;
+	unsigned long pages;
+	int ret;
+
+	ret = kstrtoul_from_user(user, size, 0, &pages);
+	if (ret)
+		return ret;
+
+	npuedge_shrinker_run(edev, pages);
+	return size;
+}
+
+static const struct file_operations npuedge_debugfs_shrinker_fops = {
+	.owner = THIS_MODULE,
+	.open = npuedge_debugfs_open_shrinker,
+	.read = seq_read,
+	.write = npuedge_debugfs_run_shrinker,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
 static const struct drm_debugfs_info npuedge_debugfs_list[] = {
 	{ "fw_log", npuedge_debugfs_fw_log, 0 },
 	{ "queues", npuedge_debugfs_queues, 0 },
 	{ "ring", npuedge_debugfs_ring, 0 },
 	{ "vas", npuedge_debugfs_vas, 0 },
+	{ "bos", npuedge_debugfs_bos, 0 },
 };
 
 static int npuedge_debugfs_get_log_level(void *data, u64 *value)
@@ -232,6 +287,7 @@ void npuedge_debugfs_init(struct npuedge_device *edev)
 
 	drm_debugfs_add_files(&edev->base, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
 	debugfs_create_u32("job_timeout_ms", 0600, root, &edev->job_timeout_ms);
+	debugfs_create_file("shrinker", 0600, root, edev, &npuedge_debugfs_shrinker_fops);
 	debugfs_create_file_unsafe("reset", 0600, root, edev, &npuedge_debugfs_reset_fops);
 	debugfs_create_file_unsafe("fw_log_level", 0600, root, edev,
 				   &npuedge_debugfs_log_level_fops);

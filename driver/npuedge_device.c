@@ -26,7 +26,7 @@
  * 6. hw_lock of a queue: messages about it;
  * 7. queues.lock, tlb_lock, irq.lock, evt_lock of the firmware, latch_lock;
  * 8. lock of a queue (a spinlock, also that of its hardware fences), lock of the firmware
- *    (a spinlock: message rings);
+ *    (a spinlock: message rings), lock of the shrinker (a spinlock: lists of buffers);
  *    Within it: lock of a queue's counters (a spinlock);
  * 9. lock of the events, and DRM's within it (spinlocks); what reads them takes no other.
  *
@@ -35,6 +35,9 @@
  * tries to take 2 and 3, and does without.  An interrupt thread takes 7 to 9.  run_job takes 8
  * alone.  Reclaim may send events: it takes 9.  A queued bind takes op_lock and, without it, waits
  * for the TLB or a reset: under op_lock the same is forbidden, and it is held for no such wait.
+ *
+ * The shrinker may be called wherever memory is allocated.  It takes 2, but never waits for it, and
+ * then 4, 7 and 8.
  *
  * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
  */
@@ -226,6 +229,10 @@ int npuedge_device_init(struct npuedge_device *edev)
 	if (ret)
 		return dev_err_probe(edev->dev, ret, "no DMA to 52 bits of address\n");
 	dma_set_max_seg_size(edev->dma_dev, UINT_MAX);
+
+	ret = npuedge_shrinker_init(edev);
+	if (ret)
+		return ret;
 
 	/* Buffers in huge pages get big leaves; without them they only cost more TLB entries. */
 	ret = drm_gem_huge_mnt_create(&edev->base, "within_size");

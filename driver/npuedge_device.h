@@ -20,6 +20,7 @@
 
 #include "ne1_regs.h"
 #include "npuedge_check.h"
+#include "npuedge_shrinker.h"
 
 struct npuedge_coredump;
 struct npuedge_fw;
@@ -91,6 +92,8 @@ struct npuedge_device {
 	struct npuedge_fw *fw;
 	/** @tlb_lock: one TLB invalidation at a time */
 	struct mutex tlb_lock;
+	/** @tlb_stale: the TLB is to be emptied on runtime resume */
+	atomic_t tlb_stale;
 	/** @vm_ids: last number given to an address space, see struct ne1_msg */
 	atomic_t vm_ids;
 
@@ -121,6 +124,9 @@ struct npuedge_device {
 		/** @irq.again_work: looks again after an interrupt that found nothing */
 		struct delayed_work again_work;
 	} irq;
+
+	/** @memory: buffers, and the shrinker */
+	struct npuedge_memory memory;
 
 	/** @queues: queues that firmware knows */
 	struct {

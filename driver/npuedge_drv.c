@@ -23,22 +23,22 @@
 
 #include "npuedge_array.h"
 #include "npuedge_bind_job.h"
+#include "npuedge_bo.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
 #include "npuedge_event.h"
+#include "npuedge_fdinfo.h"
 #include "npuedge_fw.h"
 #include "npuedge_gem.h"
-#include "npuedge_hw.h"
+#include "npuedge_limits.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_plat.h"
+#include "npuedge_prime.h"
+#include "npuedge_query.h"
 #include "npuedge_queue.h"
 #include "npuedge_submit.h"
 #include "npuedge_vm.h"
-
-/* Per file; firmware's and the device's limits are lower for queues. */
-#define NPUEDGE_MAX_VMS		256
-#define NPUEDGE_MAX_QUEUES	256
 
 static struct npuedge_vm *npuedge_file_get_vm(struct npuedge_file *f, u32 id)
 {
@@ -86,41 +86,7 @@ static int npuedge_file_end_queue(struct npuedge_file *f, u32 id)
 
 static int npuedge_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct npuedge_device *edev = to_npuedge_device(drm);
-	struct drm_npuedge_telemetry telemetry = { };
-	struct drm_npuedge_dev_query *args = data;
-	u32 user_size = args->size;
-	int cookie, ret = 0;
-	const void *info;
-
-	switch (args->type) {
-	case DRM_NPUEDGE_QUERY_CHIP:
-		info = &edev->chip;
-		args->size = sizeof(edev->chip);
-		break;
-	case DRM_NPUEDGE_QUERY_FIRMWARE:
-		info = &edev->fw->info;
-		args->size = sizeof(edev->fw->info);
-		break;
-	case DRM_NPUEDGE_QUERY_TELEMETRY:
-		info = &telemetry;
-		args->size = sizeof(telemetry);
-		break;
-	default:
-		return -EINVAL;
-	}
-	if (!args->pointer)
-		return 0;
-
-	if (args->type == DRM_NPUEDGE_QUERY_TELEMETRY) {
-		ret = npuedge_device_awake(edev, &cookie);
-		if (ret)
-			return ret;
-		npuedge_hw_telemetry(edev, &telemetry);
-		npuedge_device_asleep(edev, cookie);
-	}
-	return copy_struct_to_user(u64_to_user_ptr(args->pointer), user_size, info, args->size,
-				   NULL);
+	return npuedge_query(to_npuedge_device(drm), data);
 }
 
 static int npuedge_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file)
@@ -149,6 +115,21 @@ static int npuedge_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, stru
 	if (args->pad)
 		return -EINVAL;
 	return npuedge_gem_mmap_offset(file, args->handle, &args->offset);
+}
+
+static int npuedge_ioctl_bo_sync(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return npuedge_bo_sync(file, data);
+}
+
+static int npuedge_ioctl_bo_madvise(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return npuedge_bo_madvise(file, data);
+}
+
+static int npuedge_ioctl_bo_set_label(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return npuedge_bo_set_label(file, data);
 }
 
 static int npuedge_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *file)
@@ -412,6 +393,9 @@ static const struct drm_ioctl_desc npuedge_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(NPUEDGE_PERFMON_DESTROY, npuedge_ioctl_perfmon_destroy, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_PERFMON_READ, npuedge_ioctl_perfmon_read, 0),
 	DRM_IOCTL_DEF_DRV(NPUEDGE_EVENTS, npuedge_ioctl_events, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_SYNC, npuedge_ioctl_bo_sync, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_MADVISE, npuedge_ioctl_bo_madvise, 0),
+	DRM_IOCTL_DEF_DRV(NPUEDGE_BO_SET_LABEL, npuedge_ioctl_bo_set_label, 0),
 };
 
 /* DRM ignores what a caller passes beyond our structure; the uAPI promises that it must be zero. */
@@ -493,31 +477,6 @@ static void npuedge_postclose(struct drm_device *drm, struct drm_file *file)
 	kfree(f);
 }
 
-static void npuedge_show_fdinfo(struct drm_printer *p, struct drm_file *file)
-{
-	struct npuedge_file *f = file->driver_priv;
-	u64 ns, cycles, all_ns, all_cycles;
-	struct npuedge_queue *q;
-	unsigned long id;
-
-	mutex_lock(&f->usage_lock);
-	all_ns = f->past_ns;
-	all_cycles = f->past_cycles;
-	xa_lock(&f->queues);
-	xa_for_each(&f->queues, id, q) {
-		npuedge_queue_usage(q, &ns, &cycles);
-		all_ns += ns;
-		all_cycles += cycles;
-	}
-	xa_unlock(&f->queues);
-	mutex_unlock(&f->usage_lock);
-
-	drm_printf(p, "drm-engine-npu:\t%llu ns\n", all_ns);
-	drm_printf(p, "drm-cycles-npu:\t%llu\n", all_cycles);
-	drm_printf(p, "drm-maxfreq-npu:\t%llu Hz\n", (u64)f->edev->chip.freq_max_khz * 1000);
-	drm_show_memory_stats(p, file);
-}
-
 static const struct file_operations npuedge_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,
@@ -547,7 +506,7 @@ const struct drm_driver npuedge_drm_driver = {
 			   DRIVER_SYNCOBJ_TIMELINE | NPUEDGE_COMPAT_FEATURES,
 	.open = npuedge_open,
 	.postclose = npuedge_postclose,
-	.show_fdinfo = npuedge_show_fdinfo,
+	.show_fdinfo = npuedge_fdinfo_show,
 	.ioctls = npuedge_ioctls,
 	.num_ioctls = ARRAY_SIZE(npuedge_ioctls),
 	.fops = &npuedge_fops,
@@ -558,8 +517,8 @@ const struct drm_driver npuedge_drm_driver = {
 #endif
 	.major = DRM_NPUEDGE_VERSION_MAJOR,
 	.minor = DRM_NPUEDGE_VERSION_MINOR,
-	.gem_create_object = npuedge_gem_create_object,
-	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
+	.gem_prime_import = npuedge_prime_import,
+	.gem_prime_import_sg_table = npuedge_prime_import_sg_table,
 };
 
 static int __init npuedge_init(void)
@@ -606,3 +565,8 @@ MODULE_DESCRIPTION("NE1 neural processing unit");
 MODULE_AUTHOR("The npuedge authors");
 MODULE_LICENSE("GPL");
 MODULE_FIRMWARE("npuedge/npuedge-ne1.fw");
+#ifdef NPUEDGE_HAVE_IMPORT_NS_BARE
+MODULE_IMPORT_NS(DMA_BUF);
+#else
+MODULE_IMPORT_NS("DMA_BUF");
+#endif

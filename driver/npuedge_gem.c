@@ -2,191 +2,166 @@
 /**
  * DOC: Buffer objects
  *
- * Pages come from shmem and so are zero, charged to the creator's memory cgroup, and allocated
- * when the CPU or a VM first maps them.  Once a VM has mapped a buffer its pages stay until it
- * dies.
+ * There are three kinds:
+ *
+ * - with memory of their own, see npuedge_pages.c;
+ * - imported: a dma-buf of another driver, which keeps it in place as long as we are attached;
+ * - views: a buffer of this device that came back as a read-only dma-buf.  A view has a handle, a
+ *   size and a label, all else is that of its target.  It exists so that whoever was given reading
+ *   cannot write.
  *
  * A buffer that belongs to one VM shares that VM's reservation object: a submit locks all such
  * buffers by one lock, however many there are.  The price is that it cannot be exported.
  *
- * All pages of a buffer exist when it is mapped, so a page fault of the CPU maps what surrounds it
- * as well, up to 2 MiB: as one entry where the memory is a huge page.  Writes are not tracked page
- * by page.  Whoever gets pages may write them, the device unseen, so all count as dirty.
+ * No dmem cgroup region is registered: that controller limits the memory that devices bring along.
+ * This memory is the system's, the memory controller charges it already, and would twice.
  */
 
-#include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/property.h>
 
 #include <drm/drm_file.h>
 #include <drm/drm_prime.h>
+#include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_gem.h"
+#include "npuedge_prime.h"
 #include "npuedge_vm.h"
 
+/* The shrinker may drop the last reference, and it must not wait for the reservation lock. */
 static void npuedge_gem_free(struct drm_gem_object *obj)
 {
 	struct npuedge_gem *bo = to_npuedge_gem(obj);
+	struct npuedge_gem *target = bo->target;
 	struct drm_gem_object *owner = bo->owner;
 
-	drm_gem_shmem_free(&bo->base);
+	npuedge_shrinker_remove(bo);
+	if (obj->import_attach)
+		drm_prime_gem_destroy(obj, bo->sgt);
+	else
+		npuedge_gem_drop_pages(bo);
+
+	drm_gem_object_release(obj);
+	kfree(bo);
 	drm_gem_object_put(owner);
+	if (target)
+		drm_gem_object_put(&target->base);
 }
 
-static struct dma_buf *npuedge_gem_export(struct drm_gem_object *obj, int flags)
+static void npuedge_gem_print_info(struct drm_printer *p, unsigned int indent,
+				   const struct drm_gem_object *obj)
 {
-	if (to_npuedge_gem(obj)->owner)
-		return ERR_PTR(-EPERM);
-	return drm_gem_prime_export(obj, flags);
+	const struct npuedge_gem *bo = container_of_const(obj, struct npuedge_gem, base);
+
+	drm_printf_indent(p, indent, "resident=%u pins=%u vmaps=%u dontneed=%u purged=%u\n",
+			  bo->resident, bo->pins, bo->vmaps, bo->dontneed, bo->purged);
 }
 
-static int npuedge_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+static int npuedge_gem_pin_object(struct drm_gem_object *obj)
 {
-	if (to_npuedge_gem(obj)->flags & DRM_NPUEDGE_BO_NO_MMAP)
-		return -EPERM;
-	return drm_gem_shmem_object_mmap(obj, vma);
+	return npuedge_gem_pin(to_npuedge_gem(obj));
+}
+
+static void npuedge_gem_unpin_object(struct drm_gem_object *obj)
+{
+	npuedge_gem_unpin(to_npuedge_gem(obj));
 }
 
 static enum drm_gem_object_status npuedge_gem_status(struct drm_gem_object *obj)
 {
-	struct drm_gem_shmem_object *shmem = to_drm_gem_shmem_obj(obj);
+	struct npuedge_gem *bo = npuedge_gem_target(to_npuedge_gem(obj));
 
-	return shmem->pages || shmem->sgt ? DRM_GEM_OBJECT_RESIDENT : 0;
+	return (READ_ONCE(bo->resident) ? DRM_GEM_OBJECT_RESIDENT : 0) |
+	       (READ_ONCE(bo->dontneed) ? DRM_GEM_OBJECT_PURGEABLE : 0);
 }
-
-#ifdef NPUEDGE_HAVE_PMD_FAULT
-static vm_fault_t npuedge_gem_insert_huge(struct vm_fault *vmf, struct page *page)
-{
-	unsigned long start = ALIGN_DOWN(vmf->address, PMD_SIZE);
-	unsigned long pfn = page_to_pfn(page);
-
-	if (start < vmf->vma->vm_start || start + PMD_SIZE > vmf->vma->vm_end ||
-	    !folio_test_pmd_mappable(page_folio(page)) ||
-	    (vmf->address ^ PFN_PHYS(pfn)) & (PMD_SIZE - 1) & PAGE_MASK)
-		return VM_FAULT_FALLBACK;
-
-	return vmf_insert_pfn_pmd(vmf, ALIGN_DOWN(pfn, PMD_SIZE >> PAGE_SHIFT),
-				  vmf->flags & FAULT_FLAG_WRITE);
-}
-#else
-static vm_fault_t npuedge_gem_insert_huge(struct vm_fault *vmf, struct page *page)
-{
-	return VM_FAULT_FALLBACK;
-}
-#endif
-
-/* The page at fault, then those around it below the same page table; what is mapped stays. */
-static vm_fault_t npuedge_gem_insert_around(struct vm_fault *vmf, struct page **pages,
-					    pgoff_t index, pgoff_t count)
-{
-	struct vm_area_struct *vma = vmf->vma;
-	unsigned long start, end, addr = vmf->address & PAGE_MASK;
-	vm_fault_t ret;
-
-	ret = vmf_insert_pfn(vma, addr, page_to_pfn(pages[index]));
-	if (ret != VM_FAULT_NOPAGE)
-		return ret;
-
-	start = max(ALIGN_DOWN(addr, PMD_SIZE), vma->vm_start);
-	end = min3(ALIGN_DOWN(addr, PMD_SIZE) + PMD_SIZE, vma->vm_end,
-		   addr + ((count - index) << PAGE_SHIFT));
-	pages += index - ((addr - start) >> PAGE_SHIFT);
-	for (; start < end; start += PAGE_SIZE) {
-		if (vmf_insert_pfn(vma, start, page_to_pfn(*pages++)) != VM_FAULT_NOPAGE)
-			break;
-	}
-	return VM_FAULT_NOPAGE;
-}
-
-static vm_fault_t npuedge_gem_map_fault(struct vm_fault *vmf, bool huge)
-{
-	struct drm_gem_object *obj = vmf->vma->vm_private_data;
-	struct drm_gem_shmem_object *shmem = to_drm_gem_shmem_obj(obj);
-	pgoff_t index = vmf->pgoff - drm_vma_node_start(&obj->vma_node);
-	pgoff_t count = obj->size >> PAGE_SHIFT;
-	vm_fault_t ret = VM_FAULT_SIGBUS;
-
-	dma_resv_lock(obj->resv, NULL);
-	if (shmem->pages && index < count) {
-		shmem->pages_mark_dirty_on_put = true;
-		ret = huge ? npuedge_gem_insert_huge(vmf, shmem->pages[index]) :
-			     npuedge_gem_insert_around(vmf, shmem->pages, index, count);
-	}
-	dma_resv_unlock(obj->resv);
-	return ret;
-}
-
-static vm_fault_t npuedge_gem_fault(struct vm_fault *vmf)
-{
-	return npuedge_gem_map_fault(vmf, false);
-}
-
-static vm_fault_t npuedge_gem_huge_fault(struct vm_fault *vmf, unsigned int order)
-{
-	return order == PMD_ORDER ? npuedge_gem_map_fault(vmf, true) : VM_FAULT_FALLBACK;
-}
-
-/* The helper's functions are not exported but in its structure. */
-static void npuedge_gem_vm_open(struct vm_area_struct *vma)
-{
-	drm_gem_shmem_vm_ops.open(vma);
-}
-
-static void npuedge_gem_vm_close(struct vm_area_struct *vma)
-{
-	drm_gem_shmem_vm_ops.close(vma);
-}
-
-static const struct vm_operations_struct npuedge_gem_vm_ops = {
-	.open = npuedge_gem_vm_open,
-	.close = npuedge_gem_vm_close,
-	.fault = npuedge_gem_fault,
-	.huge_fault = npuedge_gem_huge_fault,
-};
 
 static const struct drm_gem_object_funcs npuedge_gem_funcs = {
 	.free = npuedge_gem_free,
-	.print_info = drm_gem_shmem_object_print_info,
-	.export = npuedge_gem_export,
-	.pin = drm_gem_shmem_object_pin,
-	.unpin = drm_gem_shmem_object_unpin,
-	.get_sg_table = drm_gem_shmem_object_get_sg_table,
-	.vmap = drm_gem_shmem_object_vmap,
-	.vunmap = drm_gem_shmem_object_vunmap,
+	.print_info = npuedge_gem_print_info,
+	.export = npuedge_prime_export,
+	.pin = npuedge_gem_pin_object,
+	.unpin = npuedge_gem_unpin_object,
+	.get_sg_table = npuedge_gem_copy_sgt,
+	.vmap = npuedge_gem_vmap,
+	.vunmap = npuedge_gem_vunmap,
 	.mmap = npuedge_gem_mmap,
 	.status = npuedge_gem_status,
 	.vm_ops = &npuedge_gem_vm_ops,
 };
 
 /**
- * npuedge_gem_create_object() - allocate the driver's part of a GEM object
- * @drm: DRM device
- * @size: bytes, not used
+ * npuedge_gem_alloc() - allocate a buffer that is nothing yet
  *
- * Return: the object, or an error pointer.
+ * Return: the buffer, or NULL.
  */
-struct drm_gem_object *npuedge_gem_create_object(struct drm_device *drm, size_t size)
+struct npuedge_gem *npuedge_gem_alloc(void)
 {
-	struct npuedge_gem *bo;
+	struct npuedge_gem *bo = kzalloc_obj(*bo, GFP_KERNEL_ACCOUNT);
 
-	bo = kzalloc_obj(*bo, GFP_KERNEL_ACCOUNT);
 	if (!bo)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 
-	bo->base.base.funcs = &npuedge_gem_funcs;
-	bo->base.pages_mark_dirty_on_put = true;
+	bo->base.funcs = &npuedge_gem_funcs;
 #ifndef NPUEDGE_HAVE_GPUVA_LOCK
 	mutex_init(&bo->gpuva_lock);
-	drm_gem_gpuva_set_lock(&bo->base.base, &bo->gpuva_lock);
+	drm_gem_gpuva_set_lock(&bo->base, &bo->gpuva_lock);
 #endif
-	return &bo->base.base;
+	bo->lru = NPUEDGE_LRU_NONE;
+	INIT_LIST_HEAD(&bo->lru_node);
+	return bo;
 }
 
 /* A device that does not see the CPU's caches can only share memory that is not in them. */
 static bool npuedge_gem_uncached(struct npuedge_device *edev)
 {
 	return edev->dma_dev == edev->dev && device_get_dma_attr(edev->dev) != DEV_DMA_COHERENT;
+}
+
+/*
+ * Elsewhere it is a hint that saves cache lines, if the processor keeps such mappings coherent
+ * with what the device sees through its caches; only x86 does.
+ */
+static bool npuedge_gem_wants_wc(struct npuedge_device *edev, u32 flags)
+{
+	if (npuedge_gem_uncached(edev))
+		return true;
+	return IS_ENABLED(CONFIG_X86) && flags & DRM_NPUEDGE_BO_WC;
+}
+
+static struct npuedge_gem *npuedge_gem_create(struct npuedge_device *edev, u64 size, u32 flags)
+{
+	struct npuedge_gem *bo;
+	int ret;
+
+	bo = npuedge_gem_alloc();
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+
+	bo->flags = flags;
+	bo->wc = npuedge_gem_wants_wc(edev, flags);
+	ret = drm_gem_object_init(&edev->base, &bo->base, PAGE_ALIGN(size));
+	if (ret) {
+		drm_gem_private_object_fini(&bo->base);
+		goto err_free;
+	}
+
+	ret = drm_gem_create_mmap_offset(&bo->base);
+	if (ret) {
+		drm_gem_object_release(&bo->base);
+		goto err_free;
+	}
+
+	/* Resident pages do not move.  A lack of memory is an error, nobody is killed for it. */
+	mapping_set_gfp_mask(bo->base.filp->f_mapping,
+			     GFP_HIGHUSER | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	npuedge_shrinker_add(bo);
+	return bo;
+
+err_free:
+	kfree(bo);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -201,7 +176,6 @@ int npuedge_gem_create_with_handle(struct drm_file *file, struct npuedge_vm *vm,
 				   struct drm_npuedge_bo_create *args)
 {
 	struct npuedge_device *edev = to_npuedge_device(file->minor->dev);
-	struct drm_gem_shmem_object *shmem;
 	struct npuedge_gem *bo;
 	int ret;
 
@@ -211,51 +185,47 @@ int npuedge_gem_create_with_handle(struct drm_file *file, struct npuedge_vm *vm,
 	if (args->size >> PAGE_SHIFT > totalram_pages())
 		return -ENOMEM;
 
-	shmem = drm_gem_shmem_create(&edev->base, args->size);
-	if (IS_ERR(shmem))
-		return PTR_ERR(shmem);
+	bo = npuedge_gem_create(edev, args->size, args->flags);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
 
-	bo = to_npuedge_gem(&shmem->base);
-	bo->flags = args->flags;
-	shmem->map_wc = args->flags & DRM_NPUEDGE_BO_WC || npuedge_gem_uncached(edev);
 	if (vm) {
 		bo->owner = drm_gpuvm_resv_obj(&vm->base);
 		drm_gem_object_get(bo->owner);
-		shmem->base.resv = bo->owner->resv;
+		bo->base.resv = bo->owner->resv;
 	}
 
-	args->size = shmem->base.size;
-	ret = drm_gem_handle_create(file, &shmem->base, &args->handle);
-	drm_gem_object_put(&shmem->base);
+	args->size = bo->base.size;
+	ret = drm_gem_handle_create(file, &bo->base, &args->handle);
+	drm_gem_object_put(&bo->base);
 	return ret;
 }
 
 /**
- * npuedge_gem_mmap_offset() - where mmap() of the device file finds a buffer
- * @file: owner of the handle
- * @handle: GEM handle
- * @offset: out
+ * npuedge_gem_may_map() - check whether a VM may map a buffer
+ * @bo: buffer that a handle stands for
+ * @vm: address space
+ * @readonly: device writes fault
  *
- * Return: 0, -ENOENT, -ENOMEM, or -EPERM if the buffer was created with NO_MMAP.
+ * Return: 0, -EPERM if it belongs to another VM, -EACCES if it may only be read.
  */
-int npuedge_gem_mmap_offset(struct drm_file *file, u32 handle, u64 *offset)
+int npuedge_gem_may_map(struct npuedge_gem *bo, struct npuedge_vm *vm, bool readonly)
 {
-	struct drm_gem_object *obj;
-	int ret = -EPERM;
+	if (bo->owner && bo->owner != drm_gpuvm_resv_obj(&vm->base))
+		return -EPERM;
+	return bo->readonly && !readonly ? -EACCES : 0;
+}
 
-	obj = drm_gem_object_lookup(file, handle);
-	if (!obj)
-		return -ENOENT;
+/**
+ * npuedge_gem_get_label() - read the label of a buffer
+ * @bo: buffer
+ * @label: out: NPUEDGE_LABEL_SIZE bytes, NUL terminated; empty if it has none
+ */
+void npuedge_gem_get_label(struct npuedge_gem *bo, char *label)
+{
+	struct npuedge_memory *memory = &to_npuedge_device(bo->base.dev)->memory;
 
-	if (to_npuedge_gem(obj)->flags & DRM_NPUEDGE_BO_NO_MMAP)
-		goto out_put;
-
-	/* An imported buffer has none yet. */
-	ret = drm_gem_create_mmap_offset(obj);
-	if (!ret)
-		*offset = drm_vma_node_offset_addr(&obj->vma_node);
-
-out_put:
-	drm_gem_object_put(obj);
-	return ret;
+	spin_lock(&memory->lock);
+	strscpy(label, bo->label, NPUEDGE_LABEL_SIZE);
+	spin_unlock(&memory->lock);
 }

@@ -30,6 +30,7 @@ static int npuedge_mmu_alloc_table(void *cookie, struct npuedge_pt_table *table)
 		return -ENOMEM;
 
 	table->dma = dma;
+	atomic_long_inc(&edev->memory.tables);
 	return 0;
 }
 
@@ -38,6 +39,7 @@ static void npuedge_mmu_free_table(void *cookie, struct npuedge_pt_table *table)
 	struct npuedge_device *edev = cookie;
 
 	dma_free_coherent(edev->dma_dev, NPUEDGE_PAGE, table->entries, table->dma);
+	atomic_long_dec(&edev->memory.tables);
 }
 
 static const struct npuedge_pt_ops npuedge_mmu_pt_ops = {
@@ -198,7 +200,13 @@ int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, 
 	return ret;
 }
 
-static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
+/**
+ * npuedge_mmu_try_invalidate() - drop all cached translations
+ * @edev: device that is awake; its reset.lock is held for reading and no reset is due
+ *
+ * Return: 0, or -ETIMEDOUT; then a reset is due.
+ */
+int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
 {
 	u32 value;
 	int ret;
@@ -209,7 +217,15 @@ static int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
 				 !(value & NE1_TLB_INV_BUSY), 10,
 				 edev->timeouts->tlb * USEC_PER_MSEC);
 	mutex_unlock(&edev->tlb_lock);
-	return npuedge_inject(NPUEDGE_INJECT_TLB) ? -ETIMEDOUT : ret;
+
+	if (npuedge_inject(NPUEDGE_INJECT_TLB))
+		ret = -ETIMEDOUT;
+	if (ret) {
+		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
+			edev->timeouts->tlb);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_TLB);
+	}
+	return ret;
 }
 
 /* With the device awake.  A reset that is due or runs, and suspend, empty the TLB as well. */
@@ -224,12 +240,31 @@ static void npuedge_mmu_invalidate_or_reset(struct npuedge_device *edev)
 	if (!ret)
 		return;
 
-	if (ret == -ETIMEDOUT) {
-		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
-			edev->timeouts->tlb);
-		npuedge_reset_schedule(edev, NPUEDGE_RESET_TLB);
-	}
 	npuedge_reset_wait(edev);
+}
+
+/**
+ * npuedge_mmu_invalidate_on_resume() - have cached translations dropped when the device wakes up
+ * @edev: device
+ *
+ * Runtime suspend keeps the TLB.  If the device turns out to be suspended after this call, no
+ * access that comes after its resume uses an entry that was cached before the call.
+ */
+void npuedge_mmu_invalidate_on_resume(struct npuedge_device *edev)
+{
+	atomic_set(&edev->tlb_stale, 1);
+	/* The caller reads the runtime status after this; pairs with npuedge_mmu_resume(). */
+	smp_mb();
+}
+
+/**
+ * npuedge_mmu_resume() - do what npuedge_mmu_invalidate_on_resume() asked for
+ * @edev: device that is being resumed
+ */
+void npuedge_mmu_resume(struct npuedge_device *edev)
+{
+	if (atomic_xchg(&edev->tlb_stale, 0) && !atomic_read(&edev->reset.pending))
+		npuedge_mmu_try_invalidate(edev);
 }
 
 /**

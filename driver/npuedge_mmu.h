@@ -16,6 +16,9 @@ int npuedge_mmu_need_map(struct npuedge_pt_need *need, u64 va, struct sg_table *
 int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,
 		    struct sg_table *sgt, u64 offset, u64 len, bool readonly);
 void npuedge_mmu_invalidate(struct npuedge_device *edev);
+int npuedge_mmu_try_invalidate(struct npuedge_device *edev);
+void npuedge_mmu_invalidate_on_resume(struct npuedge_device *edev);
+void npuedge_mmu_resume(struct npuedge_device *edev);
 void npuedge_mmu_report_fault(struct npuedge_device *edev);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "npuedge_device.h"
 #include "npuedge_irq.h"
+#include "npuedge_mmu.h"
 #include "npuedge_pm.h"
 #include "npuedge_reset.h"
 
@@ -29,8 +30,10 @@ static int npuedge_pm_runtime_resume(struct device *dev)
 {
 	struct npuedge_device *edev = dev_get_drvdata(dev);
 
-	if (!READ_ONCE(edev->lost))
+	if (!READ_ONCE(edev->lost)) {
+		npuedge_mmu_resume(edev);
 		npuedge_irq_enable(edev);
+	}
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "npuedge_check.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
+#include "npuedge_evict.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_submit.h"
@@ -232,7 +233,7 @@ static int npuedge_submit_lock(struct npuedge_submit *submit)
 		if (ret)
 			break;
 	}
-	return ret;
+	return ret ?: npuedge_evict_restore_vm(submit->queue->vm, &submit->exec);
 }
 
 /* Under locks; what may still fail.  Jobs of this call run in order, whatever they use. */

@@ -22,6 +22,7 @@
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_fw.h"
+#include "npuedge_gem.h"
 #include "npuedge_mmu.h"
 #include "npuedge_reset.h"
 #include "npuedge_vm.h"
@@ -71,6 +72,25 @@ int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int f
 	return drm_gpuvm_prepare_objects(&vm->base, exec, fences);
 }
 
+/* Whether the TLB may know what is no longer so, and the number of changes up to now. */
+static bool npuedge_vm_is_stale(struct npuedge_vm *vm, u64 *changes)
+{
+	bool stale;
+
+	mutex_lock(&vm->op_lock);
+	*changes = vm->changes;
+	stale = vm->flushed != *changes;
+	mutex_unlock(&vm->op_lock);
+	return stale;
+}
+
+static void npuedge_vm_set_flushed(struct npuedge_vm *vm, u64 changes)
+{
+	mutex_lock(&vm->op_lock);
+	vm->flushed = max(vm->flushed, changes);
+	mutex_unlock(&vm->op_lock);
+}
+
 /**
  * npuedge_vm_flush() - have the device see all changes that were made
  * @vm: address space; the caller holds no lock that a reset takes
@@ -81,21 +101,37 @@ int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int f
 void npuedge_vm_flush(struct npuedge_vm *vm)
 {
 	u64 changes;
-	bool stale;
 
-	mutex_lock(&vm->op_lock);
-	changes = vm->changes;
-	stale = vm->flushed != changes;
-	mutex_unlock(&vm->op_lock);
-	if (!stale)
+	if (!npuedge_vm_is_stale(vm, &changes))
 		return;
 
 	if (READ_ONCE(vm->known))
 		npuedge_mmu_invalidate(vm->edev);
+	npuedge_vm_set_flushed(vm, changes);
+}
 
-	mutex_lock(&vm->op_lock);
-	vm->flushed = max(vm->flushed, changes);
-	mutex_unlock(&vm->op_lock);
+/**
+ * npuedge_vm_try_flush() - npuedge_vm_flush() for who must not wait
+ * @vm: address space, idle and locked; the device's reset.lock is held for reading, no reset is due
+ * @awake: the device is awake and stays so; else it empties its TLB before it uses the VM again
+ *
+ * Return: 0, or -ETIMEDOUT; then a reset is due.
+ */
+int npuedge_vm_try_flush(struct npuedge_vm *vm, bool awake)
+{
+	u64 changes;
+	int ret;
+
+	if (!npuedge_vm_is_stale(vm, &changes))
+		return 0;
+
+	if (awake && READ_ONCE(vm->known)) {
+		ret = npuedge_mmu_try_invalidate(vm->edev);
+		if (ret)
+			return ret;
+	}
+	npuedge_vm_set_flushed(vm, changes);
+	return 0;
 }
 
 /* Who frees memory may take it: tell lockdep before it happens. */
@@ -234,6 +270,7 @@ void npuedge_vm_get_state(struct npuedge_vm *vm, struct drm_npuedge_vm_get_state
  */
 void npuedge_vm_print(struct npuedge_vm *vm, struct drm_printer *p)
 {
+	char label[NPUEDGE_LABEL_SIZE];
 	struct drm_gpuva *va;
 	u64 leaf;
 
@@ -245,10 +282,11 @@ void npuedge_vm_print(struct npuedge_vm *vm, struct drm_printer *p)
 			continue;
 
 		npuedge_pt_lookup(&vm->pt, va->va.addr, &leaf);
-		drm_printf(p, "  %#012llx-%#012llx bo %zu+%#llx %s%s first leaf %llu KiB\n",
+		npuedge_gem_get_label(to_npuedge_gem(va->gem.obj), label);
+		drm_printf(p, "  %#012llx-%#012llx bo %zu+%#llx %s%s first leaf %llu KiB %s\n",
 			   va->va.addr, va->va.addr + va->va.range, va->gem.obj->size,
 			   va->gem.offset, to_npuedge_va(va)->readonly ? "ro" : "rw",
-			   to_npuedge_va(va)->evicted ? " evicted" : "", leaf >> 10);
+			   to_npuedge_va(va)->evicted ? " evicted" : "", leaf >> 10, label);
 	}
 	mutex_unlock(&vm->op_lock);
 }

@@ -33,6 +33,8 @@ struct npuedge_vm {
 	u32 id;
 	/** @known: firmware may have heard of it */
 	bool known;
+	/** @used: when it last got a job, in jiffies; 0: never */
+	unsigned long used;
 
 	/** @sched: scheduler of binds */
 	struct drm_gpu_scheduler sched;
@@ -104,6 +106,7 @@ void npuedge_vm_free(struct drm_gpuvm *gpuvm);
 int npuedge_vm_check(struct npuedge_vm *vm);
 int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int fences);
 void npuedge_vm_flush(struct npuedge_vm *vm);
+int npuedge_vm_try_flush(struct npuedge_vm *vm, bool awake);
 void npuedge_vm_get_state(struct npuedge_vm *vm, struct drm_npuedge_vm_get_state *out);
 void npuedge_vm_print(struct npuedge_vm *vm, struct drm_printer *p);
 

@@ -55,6 +55,8 @@ fi
 	probe SYSTEM_DFL_WQ linux/workqueue.h 'void *f(void) { return system_dfl_wq; }' "$@"
 	probe GEM_HUGE_MNT drm/drm_gem.h \
 		'int f(struct drm_device *d) { return drm_gem_huge_mnt_create(d, "within_size"); }' "$@"
+	probe GEM_OBJECT_ACTIVE drm/drm_gem.h 'int f(void) { return DRM_GEM_OBJECT_ACTIVE; }' "$@"
+	probe IMPORT_NS_BARE linux/module.h 'MODULE_IMPORT_NS(DMA_BUF);' "$@"
 	# huge_fault has an order, and pages of memory may be mapped by it
 	probe PMD_FAULT "linux/mm.h linux/huge_mm.h" \
 		'#ifndef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP

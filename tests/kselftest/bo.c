@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Buffer objects: creation, mapping, sharing, lifetime. */
 #include "kselftest_harness.h"
-#include "sysfs.h"
+#include "buffer.h"
 
 FIXTURE(bo) {
 	int fd;
@@ -129,7 +129,7 @@ TEST_F(bo, private_to_a_vm_is_not_exported)
 	ASSERT_GT(vm, 0);
 	prime.handle = npu_bo_create(self->fd, 4096, 0, vm);
 	ASSERT_GT((int)prime.handle, 0);
-	EXPECT_LT(npu_ioctl(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
+	EXPECT_EQ(-EPERM, npu_ioctl(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
 }
 
 TEST_F(bo, thousand_and_back)
@@ -193,39 +193,135 @@ TEST_F(bo, pages_survive_without_a_mapping)
 	}
 }
 
+TEST_F(bo, sync_of_ranges)
+{
+	const uint64_t size = 4 * NPU_PAGE;
+	int handle = npu_bo_create(self->fd, size, 0, 0);
+	uint32_t *map = npu_bo_map(self->fd, handle, size);
+	struct {
+		struct drm_npuedge_bo_sync sync;
+		int error;
+	} cases[] = {
+		{ { .flags = DRM_NPUEDGE_SYNC_FOR_DEVICE, .size = size }, 0 },
+		{ { .flags = DRM_NPUEDGE_SYNC_FOR_CPU, .offset = 100, .size = NPU_PAGE }, 0 },
+		{ { .flags = 3, .offset = size - 1, .size = 1 }, 0 },
+		{ { .flags = 0, .size = size }, -EINVAL },
+		{ { .flags = 4, .size = size }, -EINVAL },
+		{ { .flags = 1 }, -EINVAL },
+		{ { .flags = 1, .size = size + 1 }, -EINVAL },
+		{ { .flags = 1, .offset = size, .size = 1 }, -EINVAL },
+		{ { .flags = 1, .offset = 1, .size = ~0ull }, -EINVAL }, /* wraps */
+		{ { .flags = 1, .offset = ~0ull, .size = 2 }, -EINVAL },
+	};
+	int vm = npu_vm_create(self->fd);
+
+	ASSERT_NE(MAP_FAILED, map);
+	for (int mapped = 0; mapped < 2; mapped++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			cases[i].sync.handle = handle;
+			map[33] = i;
+			EXPECT_EQ(cases[i].error, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &cases[i].sync)) {
+				TH_LOG("case %zu", i);
+			}
+			EXPECT_EQ(i, map[33]);
+		}
+		/* the second time the device sees it */
+		ASSERT_EQ(0, npu_map(self->fd, vm, handle, NPU_VA, 0, size, 0));
+	}
+	cases[0].sync.handle = 4242;
+	EXPECT_EQ(-ENOENT, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &cases[0].sync));
+	munmap(map, size);
+}
+
+TEST_F(bo, labels)
+{
+	static const char longest[] = "012345678901234567890123456789012345678901234567890123456789abc";
+	int handle = npu_bo_create(self->fd, NPU_PAGE, 0, 0);
+
+	EXPECT_EQ(0, npu_set_label(self->fd, handle, "KV cache, layer 7", 17));
+	if (npu_debugfs_open("bos", O_RDONLY) >= 0) {
+		EXPECT_TRUE(npu_debugfs_has("bos", "KV cache, layer 7\n"));
+		EXPECT_EQ(0, npu_set_label(self->fd, handle, longest, 63));
+		EXPECT_TRUE(npu_debugfs_has("bos", longest));
+		EXPECT_FALSE(npu_debugfs_has("bos", "KV cache"));
+		EXPECT_EQ(0, npu_set_label(self->fd, handle, NULL, 0));
+		EXPECT_FALSE(npu_debugfs_has("bos", longest));
+	}
+	EXPECT_EQ(-E2BIG, npu_set_label(self->fd, handle, longest, 64));
+	EXPECT_EQ(-E2BIG, npu_set_label(self->fd, handle, longest, ~0u));
+	EXPECT_EQ(-EINVAL, npu_set_label(self->fd, handle, "new\nline", 8));
+	EXPECT_EQ(-EINVAL, npu_set_label(self->fd, handle, "nul\0", 4));
+	EXPECT_EQ(-EINVAL, npu_set_label(self->fd, handle, "\xc3\xa4", 2));
+	EXPECT_EQ(-EFAULT, npu_set_label(self->fd, handle, (void *)8, 8));
+	EXPECT_EQ(-ENOENT, npu_set_label(self->fd, 4242, "x", 1));
+}
+
+TEST_F(bo, advice_arguments)
+{
+	struct drm_npuedge_bo_madvise args = { .handle = npu_bo_create(self->fd, NPU_PAGE, 0, 0), .pad = 1 };
+	uint32_t retained = 0;
+
+	EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_MADVISE, &args));
+	EXPECT_EQ(-EINVAL, npu_madvise(self->fd, args.handle, 2, NULL));
+	EXPECT_EQ(-ENOENT, npu_madvise(self->fd, 4242, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	EXPECT_EQ(0, npu_madvise(self->fd, args.handle, DRM_NPUEDGE_MADV_DONTNEED, &retained));
+	EXPECT_EQ(1, retained);
+	EXPECT_EQ(0, npu_madvise(self->fd, args.handle, DRM_NPUEDGE_MADV_WILLNEED, &retained));
+	EXPECT_EQ(1, retained);
+}
+
+TEST_F(bo, memory_is_counted)
+{
+	const uint64_t size = 64 * NPU_PAGE;
+	struct drm_npuedge_memory_info before = npu_memory(self->fd), now;
+	int handle = npu_bo_create(self->fd, size, 0, 0), vm = npu_vm_create(self->fd);
+	uint32_t *map;
+
+	now = npu_memory(self->fd);
+	EXPECT_EQ(before.buffers + 1, now.buffers);
+	EXPECT_EQ(before.total_bytes + size, now.total_bytes);
+	EXPECT_EQ(before.resident_bytes, now.resident_bytes);
+	EXPECT_GT(now.table_bytes, before.table_bytes);
+
+	map = npu_bo_map(self->fd, handle, size);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(before.resident_bytes + size, npu_memory(self->fd).resident_bytes);
+	EXPECT_EQ(size, npu_fdinfo(self->fd, "drm-resident-memory"));
+	EXPECT_EQ(0, npu_fdinfo(self->fd, "drm-purgeable-memory"));
+	EXPECT_EQ(0, npu_fdinfo(self->fd, "drm-shared-memory"));
+
+	ASSERT_EQ(0, npu_madvise(self->fd, handle, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	EXPECT_EQ(before.purgeable_bytes + size, npu_memory(self->fd).purgeable_bytes);
+	EXPECT_EQ(size, npu_fdinfo(self->fd, "drm-purgeable-memory"));
+
+	munmap(map, size);
+	npu_bo_close(self->fd, handle);
+	EXPECT_EQ(0, npu_vm_destroy(self->fd, vm));
+	now = npu_memory(self->fd);
+	EXPECT_EQ(0, memcmp(&before, &now, sizeof(now)));
+}
+
 TEST_F(bo, more_than_the_machine_has)
 {
 	EXPECT_EQ(-ENOMEM, npu_bo_create(self->fd, 1ull << 39, 0, 0));
 	EXPECT_EQ(-EINVAL, npu_bo_create(self->fd, (1ull << 39) + 1, 0, 0));
 }
 
-/* linux/udmabuf.h, repeated because not every C library environment ships it */
-struct udmabuf_create {
-	uint32_t memfd, flags;
-	uint64_t offset, size;
-};
-
 TEST_F(bo, foreign_memory)
 {
 	const uint64_t size = 64 << 10;
-	struct udmabuf_create create = { .size = size };
 	struct drm_prime_handle prime = { 0 };
-	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory = memfd_create("foreign", MFD_ALLOW_SEALING);
-	int vm = npu_vm_create(self->fd);
+	int memory = -1, vm = npu_vm_create(self->fd);
 	uint32_t *map, *theirs;
 
-	if (device < 0)
+	prime.fd = npu_udmabuf(size, 0, &memory);
+	if (prime.fd == -ENOENT)
 		SKIP(return, "no /dev/udmabuf");
-	ASSERT_EQ(0, ftruncate(memory, size));
-	ASSERT_EQ(0, fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK));
+	ASSERT_GE(prime.fd, 0);
 	theirs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	ASSERT_NE(MAP_FAILED, theirs);
-	create.memfd = memory;
-	prime.fd = ioctl(device, _IOW('u', 0x42, struct udmabuf_create), &create);
-	ASSERT_GE(prime.fd, 0);
 	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 	close(prime.fd);
-	close(device);
 
 	theirs[5000] = 0xcafe;
 	map = npu_bo_map(self->fd, prime.handle, size);

@@ -72,6 +72,40 @@ TEST_F(query, telemetry_advances)
 	EXPECT_EQ(0, a.pad);
 }
 
+TEST_F(query, limits_hold)
+{
+	static struct drm_npuedge_job jobs[4096];
+	struct drm_npuedge_limits limits = { 0 };
+	struct drm_npuedge_submit submit = { .jobs = { .stride = sizeof(jobs[0]), .ptr = (uintptr_t)jobs } };
+	static struct drm_npuedge_vm_bind_op op;
+	struct drm_npuedge_vm_bind bind = { .ops = { .stride = sizeof(op), .ptr = (uintptr_t)&op } };
+	int vm = npu_vm_create(self->fd);
+
+	ASSERT_EQ(0, npu_query(self->fd, DRM_NPUEDGE_QUERY_LIMITS, &limits, sizeof(limits)));
+	EXPECT_GE(limits.jobs_per_submit, 1);
+	EXPECT_GE(limits.syncs_per_job, 1);
+	EXPECT_GE(limits.ops_per_bind, 1);
+	EXPECT_GE(limits.label_bytes, 2);
+	EXPECT_GE(limits.bos_per_job, 1);
+	EXPECT_GE(limits.perfmons, 1);
+	EXPECT_GE(limits.events, 1);
+	EXPECT_GE(limits.job_timeout_ms, 100);
+
+	submit.queue_id = npu_queue_create(self->fd, vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	ASSERT_GT((int)submit.queue_id, 0);
+	ASSERT_LT(limits.jobs_per_submit, 4096);
+	submit.jobs.count = limits.jobs_per_submit;
+	EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit)); /* empty jobs */
+	submit.jobs.count = limits.jobs_per_submit + 1;
+	EXPECT_EQ(-E2BIG, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit));
+
+	bind.vm_id = vm;
+	bind.ops.count = limits.ops_per_bind;
+	EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind));
+	bind.ops.count = limits.ops_per_bind + 1;
+	EXPECT_EQ(-E2BIG, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind));
+}
+
 TEST_F(query, size_rules)
 {
 	struct drm_npuedge_dev_query query = { .type = DRM_NPUEDGE_QUERY_CHIP };

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0
+/* dma-bufs: buffers of others, our buffers in the hands of others, and fences both ways. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <drm/vgem_drm.h>
+
+#include "kselftest_harness.h"
+#include "buffer.h"
+
+#define SIZE	(4ull << 20)
+#define VA	(1ull << 32)
+
+FIXTURE(dmabuf) {
+	struct npu_client c;
+};
+
+FIXTURE_SETUP(dmabuf)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+}
+
+FIXTURE_TEARDOWN(dmabuf)
+{
+	npu_client_fini(&self->c);
+}
+
+/* The device reads what the CPU wrote by the dma-buf's own mapping, and the other way round. */
+static void check_import(struct __test_metadata *_metadata, struct npu_client *c, int dmabuf, uint64_t size)
+{
+	int handle = npu_import(c->fd, dmabuf);
+	uint32_t *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
+
+	ASSERT_GT(handle, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+	npu_fill(map, size, 0x11);
+	ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, handle, VA, 0, size, 0));
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, size, 0x11, 61));
+	c->data[0] = 0xfeed;
+	EXPECT_EQ(1, npu_copy(c, NPU_DATA, VA + size - 8, 4));
+	ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(0xfeed, map[size / 4 - 2]);
+	ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+
+	/* part of it, at an odd place, by the smallest leaf */
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, handle, 2 * VA + NPU_PAGE, 3 * NPU_PAGE, NPU_PAGE, 0));
+	EXPECT_EQ(1, npu_copy(c, 2 * VA + NPU_PAGE, NPU_DATA + 4, 4));
+	EXPECT_EQ(map[3 * NPU_PAGE / 4], c->data[1]);
+
+	/* never more than there is */
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, handle, 2 * VA, 0, size + NPU_PAGE, 0));
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, handle, 2 * VA, NPU_PAGE, size, 0));
+	EXPECT_EQ(handle, npu_import(c->fd, dmabuf)); /* one handle for one dma-buf */
+	EXPECT_GE(npu_memory(c->fd).imported_bytes, size);
+	munmap(map, size);
+}
+
+static void expect_gone(struct __test_metadata *_metadata, struct npu_client *c)
+{
+	EXPECT_EQ(0, npu_unmap(c->fd, c->vm, VA, 2 * VA));
+	EXPECT_EQ(0, npu_memory(c->fd).imported_bytes);
+}
+
+TEST_F(dmabuf, from_the_system_heap)
+{
+	struct npu_client *c = &self->c;
+	int dmabuf = npu_heap_alloc(SIZE, O_RDWR), handle;
+
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_DMABUF_HEAPS_SYSTEM");
+	ASSERT_GE(dmabuf, 0);
+	check_import(_metadata, c, dmabuf, SIZE);
+	handle = npu_import(c->fd, dmabuf);
+	close(dmabuf);
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, SIZE, 0x11, 301)); /* the handle keeps it */
+	npu_bo_close(c->fd, handle);
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, SIZE, 0x11, 301)); /* so does the mapping */
+	expect_gone(_metadata, c);
+}
+
+TEST_F(dmabuf, from_udmabuf)
+{
+	struct npu_client *c = &self->c;
+	int memfd = -1, dmabuf = npu_udmabuf(SIZE, 0, &memfd), handle;
+
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	ASSERT_GE(dmabuf, 0);
+	check_import(_metadata, c, dmabuf, SIZE);
+	handle = npu_import(c->fd, dmabuf);
+	close(dmabuf);
+	close(memfd);
+	npu_bo_close(c->fd, handle);
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, SIZE, 0x11, 301));
+	expect_gone(_metadata, c);
+}
+
+TEST_F(dmabuf, contiguous_memory_gets_big_leaves)
+{
+	struct npu_client *c = &self->c;
+	int memfd = -1, dmabuf = -ENOMEM;
+
+	npu_write_text("/proc/sys/vm/nr_hugepages", "2");
+	if (npu_debugfs_open("vas", O_RDONLY) < 0)
+		SKIP(return, "no debugfs");
+	dmabuf = npu_udmabuf(SIZE, MFD_HUGETLB, &memfd);
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	ASSERT_GE(dmabuf, 0);
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, npu_import(c->fd, dmabuf), VA, 0, SIZE, 0));
+	EXPECT_TRUE(npu_debugfs_has("vas", "rw first leaf 2048 KiB"));
+	close(dmabuf);
+	close(memfd);
+}
+
+TEST_F(dmabuf, from_vgem)
+{
+	struct npu_client *c = &self->c;
+	int vgem = npu_vgem_open(), handle, dmabuf;
+
+	if (vgem < 0)
+		SKIP(return, "kernel without vgem");
+	handle = npu_vgem_create(vgem, SIZE);
+	ASSERT_GT(handle, 0);
+	dmabuf = npu_export(vgem, handle, DRM_RDWR);
+	ASSERT_GE(dmabuf, 0);
+	close(vgem);
+	check_import(_metadata, c, dmabuf, SIZE);
+	close(dmabuf);
+}
+
+TEST_F(dmabuf, to_vgem_and_back)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), dmabuf = npu_export(c->fd, bo, DRM_RDWR);
+	int vgem = npu_vgem_open(), theirs, back;
+	uint32_t *map;
+
+	if (vgem < 0)
+		SKIP(return, "kernel without vgem");
+	ASSERT_GE(dmabuf, 0);
+	theirs = npu_import(vgem, dmabuf);
+	ASSERT_GT(theirs, 0);
+	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	npu_fill(map, SIZE, 0x22);
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, VA, 0, SIZE, 0));
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, SIZE, 0x22, 301));
+
+	/* what vgem exports is the same dma-buf, and so the same buffer */
+	back = npu_export(vgem, theirs, DRM_RDWR);
+	ASSERT_GE(back, 0);
+	EXPECT_EQ(bo, npu_import(c->fd, back));
+
+	/* it goes on when we have let go of it */
+	close(back);
+	close(dmabuf);
+	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, VA, SIZE));
+	npu_bo_close(c->fd, bo);
+	EXPECT_EQ(npu_fill_word(7, 0x22), map[7 * NPU_PAGE / 4]);
+	close(vgem);
+	munmap(map, SIZE);
+}
+
+/* Bug kind 16: a buffer outlives the file, and the process's device access, that made it. */
+TEST_F(dmabuf, outlives_its_file)
+{
+	struct npu_client *c = &self->c, other;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), dmabuf = npu_export(c->fd, bo, DRM_RDWR), handle;
+	uint32_t size, *map;
+
+	ASSERT_GE(dmabuf, 0);
+	ASSERT_EQ(0, npu_client_init(&other));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, VA, 0, SIZE, 0));
+	size = npu_slow_stream(c->stream, 100);
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, 0));
+	npu_client_fini(c); /* with a job in flight */
+	memset(c, 0, sizeof(*c));
+
+	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	npu_fill(map, SIZE, 0x33);
+	munmap(map, SIZE);
+	handle = npu_import(other.fd, dmabuf);
+	ASSERT_GT(handle, 0);
+	ASSERT_EQ(0, npu_map(other.fd, other.vm, handle, VA, 0, SIZE, 0));
+	EXPECT_EQ(0, npu_wrong_pages(&other, VA, SIZE, 0x33, 301));
+	npu_client_fini(&other);
+
+	map = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, dmabuf, 0); /* nobody has the device open */
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(npu_fill_word(9, 0x33), map[9 * NPU_PAGE / 4]);
+	munmap(map, SIZE);
+	close(dmabuf);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F(dmabuf, private_to_a_vm_is_not_exported)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, SIZE, 0, c->vm);
+
+	ASSERT_GT(bo, 0);
+	EXPECT_EQ(-EPERM, npu_export(c->fd, bo, DRM_RDWR));
+}
+
+TEST_F(dmabuf, no_advice_about_what_others_use)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), gone = npu_bo_create(c->fd, SIZE, 0, 0);
+	int dmabuf = npu_export(c->fd, bo, DRM_RDWR);
+
+	ASSERT_GE(dmabuf, 0);
+	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, bo, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	close(dmabuf);
+	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, bo, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	ASSERT_EQ(0, npu_madvise(c->fd, gone, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	EXPECT_EQ(-EINVAL, npu_export(c->fd, gone, DRM_RDWR));
+	ASSERT_EQ(0, npu_madvise(c->fd, gone, DRM_NPUEDGE_MADV_WILLNEED, NULL));
+	dmabuf = npu_export(c->fd, gone, DRM_RDWR);
+	EXPECT_GE(dmabuf, 0);
+	close(dmabuf);
+}
+
+TEST_F(dmabuf, sync_is_for_own_buffers)
+{
+	struct npu_client *c = &self->c;
+	int dmabuf = npu_heap_alloc(SIZE, O_RDWR);
+	struct drm_npuedge_bo_sync sync = { .flags = DRM_NPUEDGE_SYNC_FOR_DEVICE, .size = NPU_PAGE };
+
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_DMABUF_HEAPS_SYSTEM");
+	sync.handle = npu_import(c->fd, dmabuf);
+	ASSERT_GT((int)sync.handle, 0);
+	EXPECT_EQ(-EOPNOTSUPP, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &sync));
+	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, sync.handle, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	close(dmabuf);
+}
+
+/* Whoever holds a read-only dma-buf cannot write, by whatever way. */
+static void check_readonly(struct __test_metadata *_metadata, struct npu_client *c, int dmabuf)
+{
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+	struct drm_npuedge_bo_mmap_offset offset = { 0 };
+	int handle = npu_import(c->fd, dmabuf), again;
+	uint32_t *map;
+
+	ASSERT_GT(handle, 0);
+	EXPECT_EQ(-EACCES, npu_map(c->fd, c->vm, handle, VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, handle, VA, 0, SIZE, DRM_NPUEDGE_BIND_READONLY));
+	EXPECT_EQ(1, npu_copy(c, VA, NPU_DATA + 4, 4));
+	EXPECT_EQ(-EIO, npu_copy(c, NPU_DATA, VA + 4, 4));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(NE1_MMU_READ_ONLY, (state.fault_info & NE1_MMU_FAULT_CODE) >> 16);
+	npu_new_queue(c);
+
+	offset.handle = handle;
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_MMAP_OFFSET, &offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, offset.offset));
+	EXPECT_EQ(EACCES, errno);
+	map = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, c->fd, offset.offset);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(c->data[1], map[0]);
+	EXPECT_EQ(-1, mprotect(map, SIZE, PROT_READ | PROT_WRITE));
+	munmap(map, SIZE);
+	again = npu_export(c->fd, handle, DRM_RDWR); /* does not become writable on its way */
+	EXPECT_EQ(O_RDONLY, fcntl(again, F_GETFL) & O_ACCMODE);
+	close(again);
+}
+
+TEST_F(dmabuf, read_only_from_the_heap)
+{
+	struct npu_client *c = &self->c;
+	int dmabuf = npu_heap_alloc(SIZE, O_RDONLY);
+
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_DMABUF_HEAPS_SYSTEM");
+	ASSERT_GE(dmabuf, 0);
+	check_readonly(_metadata, c, dmabuf);
+	close(dmabuf);
+}
+
+TEST_F(dmabuf, read_only_from_another_file)
+{
+	struct npu_client *c = &self->c;
+	int owner = npu_open(), bo = npu_bo_create(owner, SIZE, 0, 0), dmabuf = npu_export(owner, bo, 0);
+	uint32_t *map = npu_bo_map(owner, bo, SIZE);
+
+	ASSERT_GE(dmabuf, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	map[0] = 0xabcd;
+	check_readonly(_metadata, c, dmabuf);
+	EXPECT_EQ(0xabcd, c->data[1]);
+	EXPECT_EQ(0, map[1]);
+	/* the owner still writes, and may import it as often as it likes */
+	EXPECT_EQ(bo, npu_import(owner, dmabuf));
+	map[0] = 0x1234;
+	EXPECT_EQ(1, npu_copy(c, VA, NPU_DATA + 4, 4));
+	EXPECT_EQ(0x1234, c->data[1]);
+	munmap(map, SIZE);
+	close(owner);
+	EXPECT_EQ(1, npu_copy(c, VA, NPU_DATA + 4, 4));
+	EXPECT_EQ(0x1234, c->data[1]);
+	close(dmabuf);
+}
+
+/* The other process: binds the weights read-only, has a job read them, reports, waits. */
+static int weights_reader(int socket)
+{
+	struct npu_client c;
+	int dmabuf, handle, ret;
+	char byte;
+
+	if (npu_receive_fds(socket, &dmabuf, 1) || npu_client_init(&c))
+		return 1;
+	handle = npu_import(c.fd, dmabuf);
+	ret = npu_map(c.fd, c.vm, handle, VA, 0, SIZE, DRM_NPUEDGE_BIND_READONLY);
+	if (!ret)
+		ret = npu_wrong_pages(&c, VA, SIZE, 0x44, 97);
+	if (!ret && npu_fdinfo(c.fd, "drm-shared-memory") < (long long)SIZE)
+		ret = 2;
+	if (!ret && npu_fdinfo(c.fd, "drm-resident-memory") < (long long)SIZE)
+		ret = 3;
+	byte = ret;
+	if (write(socket, &byte, 1) != 1 || read(socket, &byte, 1) != 1)
+		return 4;
+	return ret ? 5 : 0;
+}
+
+TEST_F_TIMEOUT(dmabuf, weights_of_two_processes_are_one_copy, 60)
+{
+	struct npu_client *c = &self->c;
+	uint64_t before = npu_memory(c->fd).resident_bytes;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), dmabuf = npu_export(c->fd, bo, 0), pair[2], status;
+	uint32_t *map = npu_bo_map(c->fd, bo, SIZE);
+	char byte = 1;
+	pid_t child;
+
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_GE(dmabuf, 0);
+	npu_fill(map, SIZE, 0x44);
+	munmap(map, SIZE);
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, VA, 0, SIZE, DRM_NPUEDGE_BIND_READONLY));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		npu_client_fini(c);
+		close(dmabuf);
+		close(pair[0]);
+		_exit(weights_reader(pair[1]));
+	}
+	close(pair[1]);
+	ASSERT_EQ(0, npu_send_fds(pair[0], &dmabuf, 1));
+	ASSERT_EQ(1, read(pair[0], &byte, 1));
+	EXPECT_EQ(0, byte);
+	EXPECT_EQ(0, npu_wrong_pages(c, VA, SIZE, 0x44, 97));
+	EXPECT_GE(npu_fdinfo(c->fd, "drm-shared-memory"), (long long)SIZE);
+	/* two clients' own buffers, and the weights once */
+	EXPECT_EQ(before + SIZE + NPU_CLIENT_SIZE, npu_memory(c->fd).resident_bytes);
+	ASSERT_EQ(1, write(pair[0], &byte, 1));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	close(dmabuf);
+}
+
+static int kv_reader(int socket)
+{
+	struct npu_client c;
+	int fds[2], handle;
+	struct drm_syncobj_handle sync = { 0 };
+
+	if (npu_receive_fds(socket, fds, 2) || npu_client_init(&c))
+		return 1;
+	handle = npu_import(c.fd, fds[0]);
+	sync.fd = fds[1];
+	if (handle < 0 || npu_ioctl(c.fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &sync))
+		return 2;
+	if (npu_map(c.fd, c.vm, handle, VA, 0, SIZE, 0))
+		return 3;
+	/* a job of ours behind a job of theirs */
+	npu_copy_stream(c.stream, 1, 4);
+	c.params->base[0] = VA;
+	if (npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, sync.handle, c.sync))
+		return 4;
+	if (npu_wait(c.fd, c.sync, NPU_WAIT_NS) || npu_sync_status(c.fd, c.sync) != 1)
+		return 5;
+	return npu_copy(&c, VA + 4, NPU_DATA, 4) == 1 && c.data[0] == 0x600d ? 0 : 6;
+}
+
+TEST_F_TIMEOUT(dmabuf, kv_is_handed_over_while_a_job_writes_it, 120)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), fds[2], pair[2], status;
+	struct drm_syncobj_handle sync = { .handle = c->sync };
+	uint32_t size = npu_slow_stream(c->stream, 40);
+	pid_t child;
+
+	/* long work, then one word from our data into the KV buffer */
+	c->data[0] = 0x600d;
+	c->params->base[1] = VA;
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, VA, 0, SIZE, 0));
+	size = size - NE1_CMD_SIZE + npu_copy_stream(c->stream + 40, 0, 4);
+	c->stream[41].dma.base = 1;
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &sync));
+	fds[0] = npu_export(c->fd, bo, DRM_RDWR);
+	fds[1] = sync.fd;
+	ASSERT_GE(fds[0], 0);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		npu_client_fini(c);
+		_exit(kv_reader(pair[1]));
+	}
+	ASSERT_EQ(0, npu_send_fds(pair[0], fds, 2));
+	close(fds[0]);
+	close(fds[1]);
+	npu_bo_close(c->fd, bo);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/*
+ * A fence in the hands of user space: sw_sync where the kernel has it, else one of vgem.  An fd of a sync_file, or
+ * -ENODEV; producer_done() signals it.
+ */
+struct producer {
+	int fd;
+	uint32_t fence;	/* vgem's; 0: sw_sync */
+};
+
+#define SW_SYNC_IOC_CREATE_FENCE	_IOWR('W', 0, struct sw_sync_create_fence_data)
+#define SW_SYNC_IOC_INC			_IOW('W', 1, uint32_t)
+
+struct sw_sync_create_fence_data {
+	uint32_t value;
+	char name[32];
+	int32_t fence;
+};
+
+static int producer_start(struct producer *p)
+{
+	struct sw_sync_create_fence_data data = { .value = 1, .name = "camera" };
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
+	struct drm_vgem_fence_attach attach = { .flags = VGEM_FENCE_WRITE };
+	int dmabuf, ret;
+
+	p->fence = 0;
+	p->fd = open(NPU_DEBUGFS "sync/sw_sync", O_RDWR | O_CLOEXEC);
+	if (p->fd >= 0)
+		return ioctl(p->fd, SW_SYNC_IOC_CREATE_FENCE, &data) ? -errno : data.fence;
+
+	p->fd = npu_vgem_open();
+	if (p->fd < 0)
+		return -ENODEV;
+	attach.handle = npu_vgem_create(p->fd, NPU_PAGE);
+	if (npu_ioctl(p->fd, DRM_IOCTL_VGEM_FENCE_ATTACH, &attach))
+		return -EIO;
+	p->fence = attach.out_fence;
+	dmabuf = npu_export(p->fd, attach.handle, DRM_RDWR);
+	ret = ioctl(dmabuf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export) ? -errno : export.fd;
+	close(dmabuf);
+	return ret;
+}
+
+static void producer_done(struct producer *p)
+{
+	struct drm_vgem_fence_signal signal = { .fence = p->fence };
+	uint32_t one = 1;
+
+	if (p->fence)
+		npu_ioctl(p->fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal);
+	else
+		ioctl(p->fd, SW_SYNC_IOC_INC, &one);
+	close(p->fd);
+}
+
+/* The fence that a reader of a dma-buf waits for, as a binary syncobj of @fd. */
+static int import_read_fence(int fd, int dmabuf, uint32_t syncobj)
+{
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
+	struct drm_syncobj_handle args = {
+		.handle = syncobj, .flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE,
+	};
+	int ret;
+
+	if (ioctl(dmabuf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export))
+		return -errno;
+	args.fd = export.fd;
+	ret = npu_ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args);
+	close(export.fd);
+	return ret;
+}
+
+TEST_F_TIMEOUT(dmabuf, camera_feeds_a_job, 60)
+{
+	struct npu_client *c = &self->c;
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	int memfd = -1, dmabuf = npu_udmabuf(SIZE, 0, &memfd), frame_ready = npu_syncobj_create(c->fd);
+	struct producer camera;
+	uint32_t *frame;
+
+	if (dmabuf == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	import.fd = producer_start(&camera);
+	if (import.fd == -ENODEV)
+		SKIP(return, "kernel without CONFIG_SW_SYNC and without vgem");
+	ASSERT_GE(import.fd, 0);
+	frame = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	ASSERT_NE(MAP_FAILED, frame);
+
+	/* the camera's driver puts its fence into the buffer, the job waits for it */
+	ASSERT_EQ(0, ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, npu_import(c->fd, dmabuf), VA, 0, SIZE, 0));
+	ASSERT_EQ(0, import_read_fence(c->fd, dmabuf, frame_ready));
+	npu_copy_stream(c->stream, 1, 4);
+	c->params->base[1] = VA;
+	c->stream[0].dma.base = 1;
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, frame_ready, c->sync));
+	EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200 * 1000000));
+	EXPECT_EQ(0, c->data[1]);
+
+	frame[0] = 0xca3e7a;
+	producer_done(&camera);
+	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	EXPECT_EQ(0xca3e7a, c->data[1]);
+	close(import.fd);
+	close(dmabuf);
+	close(memfd);
+}
+
+TEST_F(dmabuf, not_a_dmabuf)
+{
+	struct npu_client *c = &self->c;
+	int file = open("/dev/null", O_RDWR);
+
+	EXPECT_EQ(-EINVAL, npu_import(c->fd, file));
+	EXPECT_EQ(-EBADF, npu_import(c->fd, -1));
+	EXPECT_EQ(-ENOENT, npu_export(c->fd, 4242, 0));
+	close(file);
+}
+
+TEST_HARNESS_MAIN
