@@ -220,7 +220,7 @@ static void npuedge_dump_job(struct npuedge_coredump *d, struct npuedge_job *job
 	spin_unlock_irqrestore(&q->lock, flags);
 }
 
-/* A page of a buffer whose reservation object is locked; NULL if it is not in memory, or not ours. */
+/* A page of a buffer whose reservation object is locked; NULL if not in memory, or not ours. */
 static struct page *npuedge_dump_page(struct drm_gem_object *obj, u64 offset)
 {
 	struct page **pages = to_npuedge_gem(obj)->pages;
