@@ -5,7 +5,8 @@
  * With CONFIG_FAULT_INJECTION_DEBUG_FS a folder per fault in the device's debugfs, as
  * Documentation/fault-injection/fault-injection.rst describes: fail_send, fail_reply, fail_tlb,
  * fail_boot, fail_post, fail_bind.  What is injected here is what the device, or a mistake of ours,
- * may do; what a device may do beyond that, only it, or a model of one, can.  The attributes are shared by all devices.
+ * may do; what a device may do beyond that, only it, or a model of one, can.  The attributes are
+ * shared by all devices.
  */
 
 #include <linux/debugfs.h>

@@ -107,7 +107,8 @@ static int npuedge_sync_get_signal(struct npuedge_signal *sig, struct drm_file *
 
 /**
  * npuedge_sync_get_signals() - get hold of the syncobjs that a job is going to signal
- * @signals: filled, and not moved afterwards; npuedge_sync_put_signals() empties it, also after an error
+ * @signals: filled, and not moved afterwards; npuedge_sync_put_signals() empties it, also after
+ *	an error
  * @file: owner of the handles
  * @array: struct drm_npuedge_sync[] in user memory
  *
