@@ -4,8 +4,8 @@
  *
  * A call is measured from user space, at a real-time priority, so that nothing else runs within it.  What happens
  * afterwards is measured by a loop at the lowest priority: the kernel's work interrupts it, and makes the counter jump
- * between two looks at it.  The first jumps are the scheduler running the job; then the kernel is quiet until the job
- * has ended, and the last jumps are completion.  Medians, as the timer's ticks fall into some of them.
+ * between two looks at it.  Jumps in a row belong together.  The last row is completion; the longest before it is the
+ * scheduler running the job.  Medians, as the timer's ticks fall into some of them.
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #define ROUNDS		60
 #define QUIET		60000	/* instructions without a jump: all is done */
 #define JUMP		250	/* more than a turn of the loop, less than an interrupt */
-#define APART		20000	/* instructions between what belongs to different things */
+#define APART		1500	/* instructions between what belongs to different things */
 #define LOST		20000000000ull
 #define BIND_VA		(1ull << 33)
 
@@ -101,8 +101,8 @@ static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 	begin = __rdtsc();
 	ret = npu_submit(c->fd, queue, NPU_STREAM, bytes, NPU_PARAMS, 0, c->sync);
 	costs.ioctl = __rdtsc() - begin;
+	priority(false);	/* now the scheduler's worker may run */
 	last = __rdtsc();
-	priority(false);	/* the scheduler's worker runs within this call, or at once afterwards */
 	if (ret)
 		die("SUBMIT", ret);
 
@@ -114,7 +114,7 @@ static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 		if (now - last > JUMP) {
 			/* what is far apart has nothing to do with each other; the last is completion */
 			if (last - quiet > APART) {
-				costs.run = costs.run ? costs.run : burst;
+				costs.run = burst > costs.run ? burst : costs.run;
 				burst = 0;
 			}
 			burst += now - last;
@@ -126,32 +126,14 @@ static struct costs one_job(struct npu_client *c, int queue, uint32_t bytes)
 	return costs;
 }
 
-/* Instructions of the change of priority, within which the job is run. */
-static uint64_t change_cost(void)
-{
-	static uint64_t cost[ROUNDS];
-
-	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t begin;
-
-		priority(true);
-		begin = __rdtsc();
-		priority(false);
-		cost[i] = __rdtsc() - begin;
-	}
-	return median(cost, ROUNDS);
-}
-
 static void bench_queues(struct npu_client *c, const int *queues, int count, uint32_t bytes)
 {
 	static uint64_t ioctl[ROUNDS], run[ROUNDS], done[ROUNDS];
-	uint64_t change = change_cost();
-
 	for (int i = 0; i < ROUNDS; i++) {
 		struct costs costs = one_job(c, queues[i % count], bytes);
 
 		ioctl[i] = costs.ioctl;
-		run[i] = costs.run > change ? costs.run - change : 0;
+		run[i] = costs.run;
 		done[i] = costs.done;
 	}
 	printf("submit queues=%d ioctl=%lu run_job=%lu completion=%lu\n", count, median(ioctl, ROUNDS),
