@@ -93,4 +93,51 @@ TEST_F(debugfs, resets_are_counted)
 	EXPECT_EQ(0, npu_device_works());
 }
 
+/* Has the next event of this kind fail, once. */
+static int inject(const char *fault)
+{
+	static const char *const files[][2] = { { "verbose", "0" }, { "interval", "1" }, { "times", "1" },
+						{ "probability", "100" } };
+	char knob[64];
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(knob, sizeof(knob), "%s/%s", fault, files[i][0]);
+		ret = npu_knob_write(knob, files[i][1]);
+	}
+	return ret;
+}
+
+TEST_F_TIMEOUT(debugfs, faults_are_injected, 120)
+{
+	struct npu_client *c = &self->c;
+	long long resets = npu_knob_number("reset"), timeout = npu_knob_number("job_timeout_ms");
+	char text[32];
+
+	if (npu_knob_number("fail_send/probability") < 0)
+		SKIP(return, "a kernel without fault injection");
+	ASSERT_EQ(0, inject("fail_send"));
+	EXPECT_EQ(-EIO, npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL));
+	EXPECT_EQ(resets + 1, npu_knob_number("reset"));
+	ASSERT_EQ(0, inject("fail_reply"));
+	EXPECT_EQ(-EIO, npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL));
+	EXPECT_EQ(resets + 2, npu_knob_number("reset"));
+	ASSERT_EQ(0, inject("fail_tlb"));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, c->bo, 2 * NPU_VA, 0, NPU_PAGE, 0));
+	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, 2 * NPU_VA, NPU_PAGE));
+	EXPECT_EQ(resets + 3, npu_knob_number("reset"));
+	ASSERT_EQ(0, inject("fail_boot"));
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	EXPECT_EQ(resets + 4, npu_knob_number("reset"));
+	EXPECT_EQ(0, npu_device_works());
+
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "2000"));
+	ASSERT_EQ(0, inject("fail_post"));
+	EXPECT_EQ(0, npu_device_works());
+	snprintf(text, sizeof(text), "%lld", timeout);
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", text));
+	EXPECT_EQ(resets + 4, npu_knob_number("reset"));
+	EXPECT_EQ(0, npu_device_works());
+}
+
 TEST_HARNESS_MAIN

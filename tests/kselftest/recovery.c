@@ -211,9 +211,9 @@ TEST_F_TIMEOUT(recovery, waiting_is_no_reason_to_die, 120)
 TEST_F_TIMEOUT(recovery, neither_is_being_put_aside, 120)
 {
 	struct npu_client *a = &self->a, *b = &self->b;
-	uint32_t count = npu_slow_count(a, 4000), few = count / 10 + 1;
+	uint32_t count = npu_slow_count(a, 5000), few = count / 5 + 1;
 
-	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_LOW, "1000"));
+	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_LOW, "2500"));
 	ASSERT_EQ(0, submit_flags(a, yielding_stream(a->stream, few), 0));
 	usleep(50000);
 	ASSERT_EQ(0, submit_flags(b, npu_slow_stream(b->stream, count), 0));
