@@ -58,6 +58,7 @@ MODULE_PARM_DESC(coredump_bo_bytes,
 #define NPUEDGE_DUMP_RANGES	1024
 #define NPUEDGE_DUMP_PIECES	64
 #define NPUEDGE_DUMP_LINE	32
+#define NPUEDGE_DUMP_RANGE_TEXT	(NPUEDGE_LABEL_SIZE + 64)
 
 /* Registers without side effects. */
 static const u16 npuedge_dump_regs[] = {
@@ -83,6 +84,8 @@ struct npuedge_dump_range {
 	u64 size;
 	/** @readonly: device writes fault */
 	bool readonly;
+	/** @label: of the buffer; empty: none */
+	char label[NPUEDGE_LABEL_SIZE];
 };
 
 /**
@@ -276,12 +279,25 @@ static void npuedge_dump_add_piece(struct npuedge_coredump *d, const char *name,
 	d->piece_count++;
 }
 
+static void npuedge_dump_add_range(struct npuedge_coredump *d, struct npuedge_va *va)
+{
+	struct npuedge_dump_range *range = &d->ranges[d->range_count];
+
+	if (d->range_count == NPUEDGE_DUMP_RANGES)
+		return;
+
+	range->va = va->base.va.addr;
+	range->size = va->base.va.range;
+	range->readonly = va->readonly;
+	npuedge_gem_get_label(to_npuedge_gem(va->base.gem.obj), range->label);
+	d->range_count++;
+}
+
 /* With the address space locked: its reservation object, and its mappings. */
 static void npuedge_dump_vm_locked(struct npuedge_coredump *d)
 {
 	static const char * const streams[] = { "stream0", "stream1", "stream2", "stream3" };
 	struct npuedge_vm *vm = d->vm;
-	struct npuedge_va *va;
 	struct drm_gpuva *gva;
 	u32 end;
 
@@ -297,12 +313,7 @@ static void npuedge_dump_vm_locked(struct npuedge_coredump *d)
 	drm_gpuvm_for_each_va(gva, &vm->base) {
 		if (gva == &vm->base.kernel_alloc_node)
 			continue;
-		va = to_npuedge_va(gva);
-		if (d->range_count < NPUEDGE_DUMP_RANGES)
-			d->ranges[d->range_count++] = (struct npuedge_dump_range) {
-				.va = gva->va.addr, .size = gva->va.range,
-				.readonly = va->readonly,
-			};
+		npuedge_dump_add_range(d, to_npuedge_va(gva));
 		npuedge_dump_add_piece(d, "bo", gva->va.addr, gva->va.range);
 	}
 	d->vm_copied = true;
@@ -509,8 +520,8 @@ static void npuedge_dump_put_vm(struct npuedge_dump_text *t, struct npuedge_core
 	for (u32 i = 0; i < d->range_count; i++) {
 		const struct npuedge_dump_range *range = &d->ranges[i];
 
-		npuedge_dump_print(scratch, "%#llx %#llx %u -\n", range->va, range->size,
-				   range->readonly);
+		npuedge_dump_print(scratch, "%#llx %#llx %u %s\n", range->va, range->size,
+				   range->readonly, range->label[0] ? range->label : "-");
 	}
 	npuedge_dump_put_text(t, "vm", scratch->to, scratch->used);
 }
@@ -550,13 +561,16 @@ static size_t npuedge_dump_max(const struct npuedge_coredump *d)
 	size_t binary = sizeof(d->iface) + sizeof(d->messages) + sizeof(d->hw) + sizeof(d->ring) +
 			sizeof(d->results) + d->area_used;
 
-	return binary * 2 + binary / NPUEDGE_DUMP_LINE + d->log_bytes + d->range_count * 64 +
-	       (NPUEDGE_DUMP_PIECES + 16) * 64 + sizeof(npuedge_dump_regs) * 16 + SZ_4K;
+	return binary * 2 + binary / NPUEDGE_DUMP_LINE + d->log_bytes +
+	       d->range_count * NPUEDGE_DUMP_RANGE_TEXT + (NPUEDGE_DUMP_PIECES + 16) * 64 +
+	       sizeof(npuedge_dump_regs) * 16 + SZ_4K;
 }
 
 static void npuedge_dump_write(struct npuedge_coredump *d)
 {
-	struct npuedge_dump_text scratch = { .size = NPUEDGE_DUMP_RANGES * 64 };
+	struct npuedge_dump_text scratch = {
+		.size = NPUEDGE_DUMP_RANGES * NPUEDGE_DUMP_RANGE_TEXT,
+	};
 	struct npuedge_dump_text text = { .size = npuedge_dump_max(d) };
 
 	text.to = vmalloc(text.size);

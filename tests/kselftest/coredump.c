@@ -88,6 +88,9 @@ TEST_F(coredump, fault)
 	struct npu_client *c = &self->c;
 	static const char *const sections[] = { "regs", "fw_log", "fw_if", "msg_rings", "queue", "ring", "results",
 						"walk", "params", "stream0", "vm", "bo" };
+	struct drm_npuedge_bo_set_label label = {
+		.handle = c->bo, .size = 9, .label = (uintptr_t)"all of it",
+	};
 	union ne1_cmd stream[3];
 	struct ne1_params params;
 	unsigned long long va;
@@ -95,6 +98,7 @@ TEST_F(coredump, fault)
 	const char *at;
 	size_t bytes;
 
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SET_LABEL, &label));
 	ASSERT_EQ(0, fault_job(c));
 	memcpy(stream, c->stream, sizeof(stream));
 	params = *c->params;
@@ -130,7 +134,7 @@ TEST_F(coredump, fault)
 	EXPECT_EQ(NPU_VA, va);
 	EXPECT_EQ(NPU_CLIENT_SIZE, bytes);
 	EXPECT_TRUE(hex_begins(at, &params, sizeof(params)));
-	snprintf(text, sizeof(text), "%#llx %#x 0 ", NPU_VA, NPU_CLIENT_SIZE);
+	snprintf(text, sizeof(text), "%#llx %#x 0 all of it\n", NPU_VA, NPU_CLIENT_SIZE);
 	at = section(dump, "vm", &bytes, NULL);
 	EXPECT_EQ(0, strncmp(at, text, strlen(text)));
 	/* the walk ends where nothing is mapped */

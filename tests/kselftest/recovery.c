@@ -95,7 +95,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 	struct npu_client *a = &self->a, *b = &self->b;
 	struct drm_npuedge_events mask = { .mask = DRM_NPUEDGE_EVENTS_MASK(DRM_NPUEDGE_EVENT_QUEUE_LOST) };
 	struct drm_npuedge_event event = { 0 };
-	uint32_t count = npu_slow_count(a, 3000);
+	uint32_t count = npu_slow_count(a, 20000);
 
 	ASSERT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
 	ASSERT_EQ(0, npu_ioctl(b->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
@@ -138,7 +138,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 TEST_F_TIMEOUT(recovery, job_that_may_is_run_again, 120)
 {
 	struct npu_client *a = &self->a;
-	uint32_t count = npu_slow_count(a, 1500);
+	uint32_t count = npu_slow_count(a, 3000);
 	int ret;
 
 	a->data[0] = 0x1111;
