@@ -99,6 +99,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 
 	ASSERT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
 	ASSERT_EQ(0, npu_ioctl(b->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
+	ASSERT_EQ(0, fcntl(a->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, fcntl(b->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), 0));
 	usleep(200000);
