@@ -22,6 +22,7 @@
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_evict.h"
+#include "npuedge_gem.h"
 #include "npuedge_job.h"
 #include "npuedge_queue.h"
 #include "npuedge_submit.h"
@@ -116,6 +117,9 @@ static int npuedge_submit_add_uses(struct npuedge_submit *submit, struct npuedge
 		if (!sj->uses[i].obj)
 			return -ENOENT;
 		sj->use_count++;
+		/* Who may not write may not keep others waiting as a writer either. */
+		if (sj->uses[i].write && to_npuedge_gem(sj->uses[i].obj)->readonly)
+			return -EACCES;
 	}
 	return 0;
 }

@@ -3,7 +3,7 @@
  * DOC: Tests of what is told of user space's arguments alone
  *
  * Arrays of extensible structures with every stride and tail, and the checks of addresses, changes
- * of address spaces and syncobjs.
+ * of address spaces, syncobjs, ranges and labels of buffers.
  *
  * Like the tests of page tables, this runs under KUnit and on the host.
  */
@@ -17,6 +17,7 @@
 #include <drm/npuedge_accel.h>
 
 #include "npuedge_array.h"
+#include "npuedge_bo_check.h"
 #include "npuedge_check.h"
 #include "npuedge_pgtable.h"
 
@@ -254,6 +255,34 @@ static void check_syncs(struct kunit *test)
 	}
 }
 
+static void check_ranges(struct kunit *test)
+{
+	static const struct {
+		u64 offset, size;
+		bool ok;
+	} cases[] = {
+		{ 0, 1, true }, { 0, 4096, true }, { 4095, 1, true }, { 100, 3996, true },
+		{ 0, 0, false }, { 0, 4097, false }, { 4096, 1, false }, { 4095, 2, false },
+		{ ~0ull, 1, false }, { 1, ~0ull, false }, { ~0ull, ~0ull, false },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++)
+		KUNIT_EXPECT_EQ(test, npuedge_bo_range_ok(4096, cases[i].offset, cases[i].size),
+				cases[i].ok);
+}
+
+static void check_labels(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, npuedge_bo_label_ok("", 0));
+	KUNIT_EXPECT_TRUE(test, npuedge_bo_label_ok(" KV ~", 5));
+	for (int c = 0; c < 256; c++) {
+		const char label[] = { 'a', c };
+
+		KUNIT_EXPECT_EQ(test, npuedge_bo_label_ok(label, 2), c >= 0x20 && c < 0x7f);
+		KUNIT_EXPECT_TRUE(test, npuedge_bo_label_ok(label, 1));
+	}
+}
+
 static struct kunit_case uapi_cases[] = {
 	KUNIT_CASE(array_limits),
 	KUNIT_CASE(array_of_an_old_caller),
@@ -262,6 +291,8 @@ static struct kunit_case uapi_cases[] = {
 	KUNIT_CASE(check_addresses),
 	KUNIT_CASE(check_bind_ops),
 	KUNIT_CASE(check_syncs),
+	KUNIT_CASE(check_ranges),
+	KUNIT_CASE(check_labels),
 	{ }
 };
 

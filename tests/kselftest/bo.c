@@ -273,10 +273,14 @@ TEST_F(bo, advice_arguments)
 TEST_F(bo, memory_is_counted)
 {
 	const uint64_t size = 64 * NPU_PAGE;
-	struct drm_npuedge_memory_info before = npu_memory(self->fd), now;
-	int handle = npu_bo_create(self->fd, size, 0, 0), vm = npu_vm_create(self->fd);
+	struct drm_npuedge_memory_info before, now;
+	int handle, vm;
 	uint32_t *map;
 
+	npu_settle(self->fd, 0);
+	before = npu_memory(self->fd);
+	handle = npu_bo_create(self->fd, size, 0, 0);
+	vm = npu_vm_create(self->fd);
 	now = npu_memory(self->fd);
 	EXPECT_EQ(before.buffers + 1, now.buffers);
 	EXPECT_EQ(before.total_bytes + size, now.total_bytes);

@@ -56,6 +56,20 @@ static inline struct drm_npuedge_memory_info npu_memory(int fd)
 	return info;
 }
 
+/* What processes had that are gone is freed in the kernel's own time: waits until only so many buffers are left. */
+static inline void npu_settle(int fd, uint64_t buffers)
+{
+	struct drm_npuedge_memory_info last = npu_memory(fd), now;
+
+	for (int i = 0; i < 250; i++) {
+		usleep(20000);
+		now = npu_memory(fd);
+		if (now.buffers <= buffers && !memcmp(&now, &last, sizeof(now)))
+			return;
+		last = now;
+	}
+}
+
 /* Value of "key:\tN …" in the fdinfo of @fd, in bytes if it has a unit of memory; -1 if absent. */
 static inline long long npu_fdinfo(int fd, const char *key)
 {

@@ -22,6 +22,7 @@ FIXTURE_SETUP(dmabuf)
 	if (ret == -ENODEV)
 		SKIP(return, "no npuedge device");
 	ASSERT_EQ(0, ret);
+	npu_settle(self->c.fd, 1);
 }
 
 FIXTURE_TEARDOWN(dmabuf)
@@ -232,16 +233,34 @@ TEST_F(dmabuf, no_advice_about_what_others_use)
 TEST_F(dmabuf, sync_is_for_own_buffers)
 {
 	struct npu_client *c = &self->c;
-	int dmabuf = npu_heap_alloc(SIZE, O_RDWR);
+	int memfd = -1, dmabuf = npu_udmabuf(SIZE, 0, &memfd);
 	struct drm_npuedge_bo_sync sync = { .flags = DRM_NPUEDGE_SYNC_FOR_DEVICE, .size = NPU_PAGE };
 
 	if (dmabuf == -ENOENT)
-		SKIP(return, "kernel without CONFIG_DMABUF_HEAPS_SYSTEM");
+		SKIP(return, "kernel without CONFIG_UDMABUF");
 	sync.handle = npu_import(c->fd, dmabuf);
 	ASSERT_GT((int)sync.handle, 0);
 	EXPECT_EQ(-EOPNOTSUPP, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &sync));
 	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, sync.handle, DRM_NPUEDGE_MADV_DONTNEED, NULL));
 	close(dmabuf);
+}
+
+/* A job that does nothing but use a buffer, as others see it. */
+static int submit_user(struct npu_client *c, uint32_t handle, uint32_t flags)
+{
+	struct drm_npuedge_bo_use use = { .handle = handle, .flags = flags };
+	struct drm_npuedge_stream stream = { .va = NPU_STREAM, .size = npu_copy_stream(c->stream, 100, 4) };
+	struct drm_npuedge_sync out = { .handle = c->sync };
+	struct drm_npuedge_job job = {
+		.streams = { sizeof(stream), 1, (uintptr_t)&stream }, .params_va = NPU_PARAMS,
+		.out_syncs = { sizeof(out), 1, (uintptr_t)&out },
+		.bos = { sizeof(use), 1, (uintptr_t)&use },
+	};
+	struct drm_npuedge_submit submit = {
+		.queue_id = c->queue, .jobs = { sizeof(job), 1, (uintptr_t)&job },
+	};
+
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
 }
 
 /* Whoever holds a read-only dma-buf cannot write, by whatever way. */
@@ -270,6 +289,9 @@ static void check_readonly(struct __test_metadata *_metadata, struct npu_client 
 	EXPECT_EQ(c->data[1], map[0]);
 	EXPECT_EQ(-1, mprotect(map, SIZE, PROT_READ | PROT_WRITE));
 	munmap(map, SIZE);
+	EXPECT_EQ(-EACCES, submit_user(c, handle, DRM_NPUEDGE_BO_WRITE));
+	EXPECT_EQ(0, submit_user(c, handle, 0));
+	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
 	again = npu_export(c->fd, handle, DRM_RDWR); /* does not become writable on its way */
 	EXPECT_EQ(O_RDONLY, fcntl(again, F_GETFL) & O_ACCMODE);
 	close(again);

@@ -27,6 +27,7 @@ FIXTURE_SETUP(shrinker)
 	ASSERT_EQ(0, ret);
 	if (npu_debugfs_open("shrinker", O_RDONLY) < 0)
 		SKIP(return, "no debugfs");
+	npu_settle(self->c.fd, 1);
 	self->bo = npu_bo_create(self->c.fd, SIZE, 0, 0);
 	self->map = npu_bo_map(self->c.fd, self->bo, SIZE);
 	ASSERT_NE(MAP_FAILED, self->map);

@@ -431,7 +431,8 @@ struct drm_npuedge_vm_bind_op {
  * the VM becomes DRM_NPUEDGE_VM_UNUSABLE.
  *
  * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO; syncs without
- * DRM_NPUEDGE_VM_BIND_ASYNC), -EPERM (BO belongs to another VM), -EIO (VM is unusable), -E2BIG (more
+ * DRM_NPUEDGE_VM_BIND_ASYNC), -EPERM (BO belongs to another VM), -EACCES (read-only dma-buf
+ * without DRM_NPUEDGE_BIND_READONLY), -EIO (VM is unusable), -E2BIG (more
  * operations or syncs than struct drm_npuedge_limits says).
  */
 struct drm_npuedge_vm_bind {
@@ -593,7 +594,8 @@ struct drm_npuedge_stream {
  *
  * The job waits for the writers of the buffer (all users, if it writes itself), and who uses the
  * buffer later waits for the job: cameras, displays, other drivers, and DMA_BUF_IOCTL_SYNC or poll()
- * of the dma-buf. Buffers that are not listed are ordered by syncobjs alone.
+ * of the dma-buf. Buffers that are not listed are ordered by syncobjs alone. Who holds a read-only
+ * dma-buf cannot be a writer (-EACCES).
  */
 struct drm_npuedge_bo_use {
 	/** @handle: GEM handle; the VM maps it, or not */
