@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Firmware that is none, is damaged, or does not come up again: the driver says so, and leaves nothing behind. */
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
+#include "inject.h"
 #include "ne1_fw_image.h"
 #include "sysfs.h"
 
@@ -150,49 +150,28 @@ TEST_F_TIMEOUT(firmware, reset_needs_no_file, 60)
 	npu_client_fini(&c);
 }
 
-struct saboteur {
-	volatile uint32_t *regs;
-	volatile bool stop;
-};
-
-/* Firmware never gets READY if the device is reset all the time. */
-static void *sabotage(void *arg)
-{
-	struct saboteur *s = arg;
-
-	while (!s->stop) {
-		s->regs[NE1_REG_RESET / 4] = 1;
-		usleep(1000);
-	}
-	return NULL;
-}
-
 TEST_F_TIMEOUT(firmware, device_that_does_not_start_is_lost, 120)
 {
-	struct saboteur s = { 0 };
+	struct npu_inject inj;
 	struct npu_client c;
-	char path[256], knob[256];
-	pthread_t thread;
-	int fd, file;
+	char knob[256];
+	int file;
 
 	if (npu_glob("/sys/kernel/debug/accel/*/reset", knob, sizeof(knob)))
 		SKIP(return, "debugfs is not there (reset)");
-	snprintf(path, sizeof(path), NPU_PCI_DRIVER "/%s/resource0", self->slot);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0)
-		s.regs = mmap(NULL, NE1_BAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd < 0 || s.regs == MAP_FAILED)
-		SKIP(return, "registers cannot be mapped (boot with iomem=relaxed)");
+	if (inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	inject_begin(&inj, NPUSIM_BOOT_NOT_READY);
+	inject_count(&inj, 0);
+	ASSERT_EQ(0, inject_arm(&inj));
 
 	ASSERT_EQ(0, npu_client_init(&c));
 	ASSERT_EQ(0, npu_submit(c.fd, c.queue, NPU_STREAM, npu_slow_stream(c.stream, 400), NPU_PARAMS, 0, c.sync));
 	file = npu_sync_file(c.fd, c.sync);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, sabotage, &s));
 	npu_write_text(knob, "1");
 	EXPECT_LT(npu_wait_file(file), 0);
 	EXPECT_EQ(-ENODEV, npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0));
-	s.stop = true;
-	pthread_join(thread, NULL);
+	inject_close(&inj);
 	/* a worker unplugs it */
 	for (int i = 0; i < 500 && npu_vm_create(c.fd) != -ENODEV; i++)
 		usleep(10000);
