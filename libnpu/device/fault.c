@@ -19,6 +19,7 @@ static const char *const fault_names[] = {
 	[NE1_FAULT_STREAM] = "end of stream without END",
 	[NE1_FAULT_STOPPED] = "stopped",
 	[NE1_FAULT_FORMAT] = "operand type not supported by the chip",
+	[NE1_FAULT_ECC] = "uncorrected memory error",
 };
 
 static const char *const unit_names[] = {
