@@ -26,8 +26,10 @@ ifneq ($(findstring undefined,$(SAN)),)
 BASE_CFLAGS	+= -fno-sanitize-recover=undefined
 endif
 endif
-# only headers, the same for every machine: a cross build may use the build machine's
-CPPFLAGS	+= $(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm)
+# Only headers, the same for every machine: a cross build, whose pkg-config knows no libdrm and says so at length,
+# uses the build machine's.  Without any, the compiler names drm.h.
+libdrm-cflags	:= $(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm)
+CPPFLAGS	+= $(libdrm-cflags)
 CFLAGS		:= $(BASE_CFLAGS) $(CFLAGS)
 LDLIBS		+= -lm -lpthread
 

@@ -70,6 +70,6 @@ $(O)/tests/unit/pgtable/%_test: driver/kunit/npuedge_%_test.c $(wildcard driver/
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -Itests/unit/pgtable/include -Idriver -Idriver/hw -Iuapi \
-		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) \
+		$(libdrm-cflags) \
 		$(BASE_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
 unit-tests += $(kunit-tests)

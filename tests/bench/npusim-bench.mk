@@ -11,7 +11,7 @@ $(O)/tests/bench/submit_bench $(O)/tests/bench/scale_bench: $(O)/tests/bench/%: 
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -static -Iuapi -Idriver/hw -I$(KSFT) \
-		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
+		$(libdrm-cflags) $< -o $@
 
 .PHONY: bench-submit
 bench-submit: ## instructions of SUBMIT, completion and VM_BIND, in a guest (after tools/build x86_64 7.3)

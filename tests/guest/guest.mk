@@ -5,6 +5,6 @@ $(O)/tests/guest/bad_jobs: tests/guest/bad_jobs.c tests/kselftest/npuedge.h test
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wno-unused-function -Werror -D_GNU_SOURCE -static -Iuapi -Idriver/hw -Itests/kselftest -I$(KSFT) \
-		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
+		$(libdrm-cflags) $< -o $@
 
 guest-programs: $(O)/tests/guest/bad_jobs

@@ -12,7 +12,7 @@ $(O)/kselftest/%: tests/kselftest/%.c $(wildcard tests/kselftest/*.h) uapi/drm/n
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -pthread -static -Iuapi -Idriver/hw -I$(KSFT) \
-		$(shell $(PKG_CONFIG) --cflags libdrm 2>/dev/null || echo -I/usr/include/libdrm) $< -o $@
+		$(libdrm-cflags) $< -o $@
 
 kselftests: $(kselftests) ## the driver's selftests, to be run on the machine with the NPU
 
