@@ -147,31 +147,6 @@ static inline int npu_shrink(const char *pages)
 	return 0;
 }
 
-/* Has a job copy; returns the status of its fence: 1, or an error. */
-static inline int npu_copy(struct npu_client *c, uint64_t src_va, uint64_t dst_va, uint32_t bytes)
-{
-	uint32_t size = npu_copy_stream(c->stream, 0, bytes);
-	int sync = npu_syncobj_create(c->fd), ret;
-
-	c->params->base[1] = src_va;
-	c->params->base[2] = dst_va;
-	c->stream[0].dma.base = 1;
-	c->stream[1].dma.base = 2;
-	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, sync);
-	if (!ret)
-		ret = npu_wait(c->fd, sync, NPU_WAIT_NS);
-	if (!ret)
-		ret = npu_sync_status(c->fd, sync);
-	npu_syncobj_destroy(c->fd, sync);
-	return ret;
-}
-
-static inline void npu_new_queue(struct npu_client *c)
-{
-	npu_queue_destroy(c->fd, c->queue);
-	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
-}
-
 /* Page i of a buffer starts with a word that tells it from every other. */
 static inline void npu_fill(uint32_t *map, uint64_t size, uint32_t seed)
 {
@@ -278,20 +253,7 @@ static inline int npu_vgem_open(void)
 {
 	if (system("modprobe -q vgem"))
 		return -ENODEV;
-	for (int i = 0; i < 16; i++) {
-		char path[32], name[16] = "";
-		struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
-		int fd;
-
-		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (!npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "vgem"))
-			return fd;
-		close(fd);
-	}
-	return -ENODEV;
+	return npu_open_driver("/dev/dri/card", "vgem");
 }
 
 /* A buffer of vgem; returns its handle. */

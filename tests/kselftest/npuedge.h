@@ -2,6 +2,9 @@
 /*
  * What the npuedge selftests share: finding the device, one-line ioctls that return -errno, and tiny
  * command streams.  Include after kselftest_harness.h.
+ *
+ * A test skips, as selftests of the kernel do, where device, option of the kernel or right is missing.  That hides
+ * nothing: tests/run takes a skip that is not in its EXPECTED_SKIPS for a failure.
  */
 #ifndef NPUEDGE_SELFTEST_H
 #define NPUEDGE_SELFTEST_H
@@ -56,23 +59,28 @@ static inline int npu_ioctl(int fd, unsigned long request, void *arg)
 	return ret < 0 ? -errno : 0;
 }
 
-/* Opens the first accel node whose driver is npuedge; -ENODEV if there is none. */
-static inline int npu_open(void)
+/* Opens the first node of @pattern and a number whose DRM driver is @driver; -ENODEV if there is none. */
+static inline int npu_open_driver(const char *pattern, const char *driver)
 {
 	for (int i = 0; i < 16; i++) {
 		char path[32], name[16] = "";
 		struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
 		int fd;
 
-		snprintf(path, sizeof(path), "/dev/accel/accel%d", i);
+		snprintf(path, sizeof(path), "%s%d", pattern, i);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		if (!npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "npuedge"))
+		if (!npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, driver))
 			return fd;
 		close(fd);
 	}
 	return -ENODEV;
+}
+
+static inline int npu_open(void)
+{
+	return npu_open_driver("/dev/accel/accel", "npuedge");
 }
 
 static inline int npu_query(int fd, unsigned int type, void *data, unsigned int size)
@@ -373,6 +381,31 @@ static inline uint32_t npu_copy_stream(union ne1_cmd *s, uint32_t dst_word, uint
 	s[1].hdr.wait[0] = 0;
 	s[2] = npu_cmd(NE1_OP_END);
 	return 3 * NE1_CMD_SIZE;
+}
+
+/* Has a job copy; returns the status of its fence: 1, or an error. */
+static inline int npu_copy(struct npu_client *c, uint64_t src_va, uint64_t dst_va, uint32_t bytes)
+{
+	uint32_t size = npu_copy_stream(c->stream, 0, bytes);
+	int sync = npu_syncobj_create(c->fd), ret;
+
+	c->params->base[1] = src_va;
+	c->params->base[2] = dst_va;
+	c->stream[0].dma.base = 1;
+	c->stream[1].dma.base = 2;
+	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, sync);
+	if (!ret)
+		ret = npu_wait(c->fd, sync, NPU_WAIT_NS);
+	if (!ret)
+		ret = npu_sync_status(c->fd, sync);
+	npu_syncobj_destroy(c->fd, sync);
+	return ret;
+}
+
+static inline void npu_new_queue(struct npu_client *c)
+{
+	npu_queue_destroy(c->fd, c->queue);
+	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
 }
 
 /*

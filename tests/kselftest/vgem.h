@@ -39,20 +39,7 @@ struct vgem {
 
 static inline int vgem_find(void)
 {
-	for (int i = 0; i < 16; i++) {
-		char path[32], name[16] = "";
-		struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
-		int fd;
-
-		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (!npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "vgem"))
-			return fd;
-		close(fd);
-	}
-	return -ENODEV;
+	return npu_open_driver("/dev/dri/card", "vgem");
 }
 
 /* A buffer of @size bytes without a fence; -ENODEV if the kernel has no vgem. */

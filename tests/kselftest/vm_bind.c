@@ -26,26 +26,7 @@ FIXTURE_TEARDOWN(vm_bind)
 /* Copies one word from @src_va to @dst_va by a job; returns the status of its fence. */
 static int copy_word(struct npu_client *c, uint64_t src_va, uint64_t dst_va)
 {
-	uint32_t size = npu_copy_stream(c->stream, 0, 4);
-	int sync = npu_syncobj_create(c->fd), ret;
-
-	c->params->base[1] = src_va;
-	c->params->base[2] = dst_va;
-	c->stream[0].dma.base = 1;
-	c->stream[1].dma.base = 2;
-	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, sync);
-	if (!ret)
-		ret = npu_wait(c->fd, sync, NPU_WAIT_NS);
-	if (!ret)
-		ret = npu_sync_status(c->fd, sync);
-	npu_syncobj_destroy(c->fd, sync);
-	return ret;
-}
-
-static void new_queue(struct npu_client *c)
-{
-	npu_queue_destroy(c->fd, c->queue);
-	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	return npu_copy(c, src_va, dst_va, 4);
 }
 
 TEST_F(vm_bind, bad_arguments)
@@ -202,7 +183,7 @@ TEST_F(vm_bind, partial_unmap_of_a_large_mapping)
 	EXPECT_EQ(1, copy_word(c, hole - NPU_PAGE, NPU_DATA + 4));
 	EXPECT_EQ(1, copy_word(c, hole + 2 * NPU_PAGE, NPU_DATA + 4));
 	EXPECT_EQ(-EIO, copy_word(c, hole, NPU_DATA + 4));
-	new_queue(c);
+	npu_new_queue(c);
 	EXPECT_EQ(-EIO, copy_word(c, hole + NPU_PAGE, NPU_DATA + 4));
 	munmap(map, size);
 }
