@@ -44,6 +44,7 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/pm_runtime.h>
+#include <linux/string_choices.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -262,8 +263,8 @@ int npuedge_device_init(struct npuedge_device *edev)
 	}
 
 	npuedge_irq_enable(edev);
-	drm_info(&edev->base, "%s: %u cores, firmware %u.%u.%u %s\n", edev->chip.name,
-		 edev->chip.cores, edev->fw->info.version >> 24,
+	drm_info(&edev->base, "%s: %u core%s, firmware %u.%u.%u %s\n", edev->chip.name,
+		 edev->chip.cores, str_plural(edev->chip.cores), edev->fw->info.version >> 24,
 		 edev->fw->info.version >> 16 & 0xff, edev->fw->info.version & 0xffff,
 		 edev->fw->info.build);
 	return 0;
