@@ -16,6 +16,7 @@
 #include "core.h"
 #include "ne1_cmd.h"
 #include "ne1_fwabi.h"
+#include "ne1_names.h"
 #include "soc.h"
 
 #define PAGE		4096ull
@@ -247,30 +248,9 @@ static int run(const struct sim_chip *chip, struct sim_replay_memory *memory,
 
 /* ---- Words ---- */
 
-static const char *const fault_names[] = {
-	[NE1_FAULT_NONE] = "no fault",
-	[NE1_FAULT_OPCODE] = "unknown opcode",
-	[NE1_FAULT_FIELD] = "field out of range",
-	[NE1_FAULT_SRAM] = "operand outside the SRAM or misaligned",
-	[NE1_FAULT_MMU] = "MMU fault",
-	[NE1_FAULT_DEADLOCK] = "deadlock of semaphores",
-	[NE1_FAULT_SEMAPHORE] = "semaphore overflow",
-	[NE1_FAULT_STREAM] = "end of stream without END",
-	[NE1_FAULT_STOPPED] = "stopped",
-	[NE1_FAULT_FORMAT] = "operand type not supported by the chip",
-	[NE1_FAULT_ECC] = "uncorrected memory error",
-};
-
-static const char *const unit_names[] = {
-	[NE1_UNIT_MCU] = "management core", [NE1_UNIT_FE] = "front end", [NE1_UNIT_LD] = "LD",
-	[NE1_UNIT_ST] = "ST", [NE1_UNIT_MX] = "MX", [NE1_UNIT_VX] = "VX",
-};
-
-static const char *const mmu_names[] = {
-	[NE1_MMU_OK] = "ok", [NE1_MMU_NOT_PRESENT] = "nothing mapped",
-	[NE1_MMU_READ_ONLY] = "read-only", [NE1_MMU_RANGE] = "beyond the address space",
-	[NE1_MMU_BUS] = "bus error",
-};
+static const char *const fault_names[] = NE1_FAULT_NAMES;
+static const char *const unit_names[] = NE1_UNIT_NAMES;
+static const char *const mmu_names[] = NE1_MMU_NAMES;
 
 #define NAME(names, i)	((i) < sizeof(names) / sizeof((names)[0]) ? (names)[i] : "?")
 
