@@ -59,13 +59,33 @@ void host_layout(void)
 	};
 }
 
-void host_boot(void)
+static void boot(void)
 {
-	shim_reset();
 	host_layout();
 	assert_true(shim_boot());
 	assert_int_equal(shim.boot_state, NE1_BOOT_STATE_READY);
 	shim.host_irq = 0;
+}
+
+void host_boot(void)
+{
+	shim_reset();
+	boot();
+}
+
+void host_boot_cores(unsigned int cores, unsigned int asids)
+{
+	shim_reset();
+	shim.cap_cores = cores;
+	shim.cap_asids = asids;
+	boot();
+}
+
+int host_teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(shim.violations, 0);
+	return 0;
 }
 
 uint32_t host_push(const struct ne1_msg *msg)

@@ -10,6 +10,7 @@
 #define HOST_EVENTS	16
 #define HOST_COMMANDS	16
 #define HOST_LOG	4096
+#define HOST_SLICE_NS	10000000ull	/* the firmware's default */
 
 /* Where host_layout() puts things. */
 enum {
@@ -31,6 +32,12 @@ void host_layout(void);
 
 /* Power-on, layout, boot; fails the test if the firmware is not READY. */
 void host_boot(void);
+
+/* The same on a chip of so many cores and address spaces. */
+void host_boot_cores(unsigned int cores, unsigned int asids);
+
+/* cmocka's teardown: fails the test if the firmware has broken a rule of the hardware. */
+int host_teardown(void **state);
 
 /* Queues a command without ringing; its id.  host_ring() makes the firmware look. */
 uint32_t host_push(const struct ne1_msg *msg);

@@ -18,7 +18,6 @@
  * realtime one, then asks for the YIELD, collects the core that has stopped, and starts.
  */
 #define FIRMWARE_NS	40000u
-#define SLICE_NS	10000000u	/* the firmware's default */
 
 struct stages {
 	uint64_t next;		/* end of the stage, UINT64_MAX: idle */
@@ -220,7 +219,7 @@ static void fair_slices(void **state)
 		refill(i, i + 1, stages[i]);
 	}
 	serve();
-	run_until(shim.time_ns + 100ull * SLICE_NS);
+	run_until(shim.time_ns + 100ull * HOST_SLICE_NS);
 	assert_equal_shares(0, 4, since);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_in_range(host_queue(i)->preempted, 24, 26);
@@ -239,7 +238,7 @@ static void fair_jobs_of_all_lengths(void **state)
 		for (unsigned int i = 0; i < 4; i++)
 			refill(i, i + 1, stages[i]);
 		serve();
-		run_until(shim.time_ns + SLICE_NS / 20);
+		run_until(shim.time_ns + HOST_SLICE_NS / 20);
 	}
 	assert_equal_shares(0, 4, since);
 }
@@ -258,7 +257,7 @@ static void fair_under_preemption(void **state)
 	serve();
 	host_create(4, 9, NE1_PRIO_REALTIME);
 	for (unsigned int t = 0; t < 1000; t++) {
-		run_until(shim.time_ns + SLICE_NS / 8);
+		run_until(shim.time_ns + HOST_SLICE_NS / 8);
 		realtime_latency(4);
 	}
 	assert_equal_shares(0, 4, since);
@@ -276,7 +275,7 @@ static void fair_on_several_cores(void **state)
 		refill(i, i + 1, 100000);
 	}
 	serve();
-	run_until(shim.time_ns + 100ull * SLICE_NS);
+	run_until(shim.time_ns + 100ull * HOST_SLICE_NS);
 	assert_equal_shares(0, 6, since);
 }
 

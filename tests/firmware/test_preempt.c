@@ -11,24 +11,6 @@
 #include "host.h"
 
 #define MS		1000000ull
-#define SLICE_NS	(10 * MS)	/* the firmware's default */
-
-static void boot_cores(unsigned int cores, unsigned int asids)
-{
-	shim_reset();
-	host_layout();
-	shim.cap_cores = cores;
-	shim.cap_asids = asids;
-	assert_true(shim_boot());
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(shim.violations, 0);
-	return 0;
-}
-
 static uint32_t core_reg(unsigned int core, uint32_t reg)
 {
 	return shim.cores[core].regs[reg / 4];
@@ -70,7 +52,7 @@ static void preempts_lower(void **state)
 	uint64_t start;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 2, NE1_PRIO_REALTIME);
 	start = shim.time_ns;
@@ -122,7 +104,7 @@ static void preempts_lower(void **state)
 static void only_lower_ones_yield(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_create(2, 1, NE1_PRIO_LOW);
@@ -138,7 +120,7 @@ static void only_lower_ones_yield(void **state)
 static void lowest_of_all_yields(void **state)
 {
 	(void)state;
-	boot_cores(3, 16);
+	host_boot_cores(3, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_LOW);
 	host_create(2, 1, NE1_PRIO_HIGH);
@@ -171,7 +153,7 @@ static void lowest_of_all_yields(void **state)
 static void request_is_taken_back(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	for (unsigned int i = 0; i < 2; i++)
 		host_create(i, 1, NE1_PRIO_LOW);
 	host_create(2, 1, NE1_PRIO_HIGH);
@@ -187,7 +169,7 @@ static void request_is_taken_back(void **state)
 static void reset_of_waiter_takes_back(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -201,7 +183,7 @@ static void reset_of_waiter_takes_back(void **state)
 static void wide_job_preempts(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_create(2, 2, NE1_PRIO_REALTIME);
@@ -226,7 +208,7 @@ static void wide_job_preempts(void **state)
 static void no_preemption_in_vain(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_REALTIME);
 	host_create(1, 1, NE1_PRIO_LOW);
 	host_create(2, 1, NE1_PRIO_HIGH);
@@ -246,7 +228,7 @@ static void no_preemption_in_vain(void **state)
 static void waiting_wide_job_inverts_nothing(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_create(2, 1, NE1_PRIO_HIGH);
@@ -258,7 +240,7 @@ static void waiting_wide_job_inverts_nothing(void **state)
 	/* both cores are taken by jobs of one core: the wide one's turn comes with its neighbour's
 	 * slice
 	 */
-	pass(SLICE_NS);
+	pass(HOST_SLICE_NS);
 	assert_true(asked(0));
 	assert_false(asked(1));
 	yield(0, 9, 1000);
@@ -274,7 +256,7 @@ static void wide_job_is_put_aside(void **state)
 	const struct ne1_job *job;
 
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 2, NE1_PRIO_REALTIME);
 	job = host_add_job(0, 2);
@@ -311,7 +293,7 @@ static void rest_of_a_wide_job(void **state)
 	const struct ne1_job *job;
 
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_REALTIME);
 	host_create(2, 1, NE1_PRIO_REALTIME);
@@ -342,7 +324,7 @@ static void fault_beside_a_yield(void **state)
 	struct ne1_msg msg;
 
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_REALTIME);
 	host_submit(0, 2);
@@ -366,7 +348,7 @@ static void fault_beside_a_yield(void **state)
 static void scrub_in_between(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_HIGH);
 	host_create(2, 2, NE1_PRIO_HIGH);
@@ -386,21 +368,21 @@ static void scrub_in_between(void **state)
 static void slices(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_create(2, 1, NE1_PRIO_LOW);
 	host_submit(0, 1);
 	/* alone in its level: no slice ends */
 	host_submit(2, 1);
-	pass(3 * SLICE_NS);
+	pass(3 * HOST_SLICE_NS);
 	assert_false(asked(0));
 	/* its slice has been over for long when another one comes */
 	host_submit(1, 1);
 	assert_true(asked(0));
 	yield(0, 5, 10);
 	assert_runs(1, 1, 1);
-	pass(SLICE_NS - 1000);
+	pass(HOST_SLICE_NS - 1000);
 	assert_false(asked(0));
 	pass(1000);
 	assert_true(asked(0));
@@ -418,7 +400,7 @@ static void slice_of_a_queue(void **state)
 	struct ne1_msg msg;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	msg = host_create_msg(1, 1, NE1_PRIO_NORMAL);
 	msg.create.timeslice_us = 250;
@@ -430,7 +412,7 @@ static void slice_of_a_queue(void **state)
 	pass(1);
 	assert_true(asked(0));
 	yield(0, 1, 0);
-	pass(SLICE_NS - 1);
+	pass(HOST_SLICE_NS - 1);
 	assert_false(asked(0));
 	pass(1);
 	assert_true(asked(0));
@@ -440,7 +422,7 @@ static void slice_of_a_queue(void **state)
 static void slice_over_several_jobs(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	for (unsigned int i = 0; i < 6; i++)
@@ -467,7 +449,7 @@ static void slice_over_several_jobs(void **state)
 static void preemption_keeps_the_slice(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	for (unsigned int i = 0; i < 3; i++)
 		host_create(i, 1, NE1_PRIO_NORMAL);
 	host_create(3, 1, NE1_PRIO_HIGH);
@@ -484,10 +466,10 @@ static void preemption_keeps_the_slice(void **state)
 	assert_true(asked(0));
 	yield(0, 2, 0);
 	assert_runs(1, 1, 1);
-	pass(SLICE_NS);
+	pass(HOST_SLICE_NS);
 	yield(0, 2, 0);
 	assert_runs(2, 1, 1);
-	pass(SLICE_NS);
+	pass(HOST_SLICE_NS);
 	yield(0, 2, 0);
 	assert_runs(0, 1, 1);
 }
@@ -496,7 +478,7 @@ static void preemption_keeps_the_slice(void **state)
 static void yields_for_nobody(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -516,7 +498,7 @@ static void suspend_puts_aside(void **state)
 	struct ne1_msg reply;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
 	assert_int_equal(host_simple(NE1_CMD_QUEUE_SUSPEND, 0), -1);
@@ -548,7 +530,7 @@ static void reset_of_put_aside(void **state)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct ne1_msg msg;
 
-		boot_cores(1, 16);
+		host_boot_cores(1, 16);
 		host_create(0, 1, NE1_PRIO_NORMAL);
 		host_create(1, 2, NE1_PRIO_HIGH);
 		host_submit(0, 1);
@@ -578,7 +560,7 @@ static void reset_races_with_yield(void **state)
 	struct ne1_msg reply;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 2, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -598,7 +580,7 @@ static void shutdown_ends_put_aside(void **state)
 	struct ne1_msg reply;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 2, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -619,14 +601,14 @@ static void shutdown_ends_put_aside(void **state)
 static void many_put_aside(void **state)
 {
 	(void)state;
-	boot_cores(1, 3);
+	host_boot_cores(1, 3);
 	for (unsigned int i = 0; i < 20; i++)
 		host_create(i, 1 + i, NE1_PRIO_LOW);
 	host_create(30, 100, NE1_PRIO_REALTIME);
 	for (unsigned int i = 0; i < 20; i++)
 		host_submit(i, 1);
 	for (unsigned int i = 1; i < 20; i++) {
-		pass(SLICE_NS);
+		pass(HOST_SLICE_NS);
 		yield(0, i, 0);
 		assert_runs(i, 1, 1);
 	}
@@ -640,7 +622,7 @@ static void many_put_aside(void **state)
 	for (unsigned int i = 0; i < 20; i++) {
 		unsigned int queue = (i + 19) % 20;
 
-		end(0, SLICE_NS);
+		end(0, HOST_SLICE_NS);
 		assert_runs(queue, 1, 1);
 		assert_int_equal(shim.cores[0].pos, queue + 1);
 		assert_int_equal(shim.asids[core_reg(0, NE1_MC_CORE_ASID)].pgd, (1 + queue) << 12);
@@ -656,7 +638,7 @@ static void many_put_aside(void **state)
 static void preempts_for_an_asid(void **state)
 {
 	(void)state;
-	boot_cores(2, 2);
+	host_boot_cores(2, 2);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 2, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -674,7 +656,7 @@ static void faulted_while_aside(void **state)
 	struct ne1_msg msg;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_HIGH);
 	host_submit(0, 1);
@@ -699,7 +681,7 @@ static void fault_after_a_yield(void **state)
 	uint64_t start;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_LOW);
 	host_create(1, 1, NE1_PRIO_HIGH);
 	start = shim.time_ns;
@@ -719,7 +701,7 @@ static void fault_after_a_yield(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+#define TEST(name) cmocka_unit_test_teardown(name, host_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(preempts_lower), TEST(only_lower_ones_yield), TEST(lowest_of_all_yields),
 		TEST(request_is_taken_back), TEST(reset_of_waiter_takes_back),

@@ -8,24 +8,6 @@
 
 #include "host.h"
 
-static void boot_cores(unsigned int cores, unsigned int asids)
-{
-	shim_reset();
-	host_layout();
-	shim.cap_cores = cores;
-	shim.cap_asids = asids;
-	assert_true(shim_boot());
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(shim.violations, 0);
-	return 0;
-}
-
-#define SLICE_NS	10000000u	/* the firmware's default */
-
 /* Ends the job of core 0, which took its whole slice, and returns the queue whose job runs there
  * next; -1 if none.
  */
@@ -35,7 +17,7 @@ static int next_queue(unsigned int queues)
 
 	for (unsigned int i = 0; i < queues; i++)
 		heads[i] = host_queue(i)->head;
-	shim_core_end(0, NE1_FAULT_NONE, SLICE_NS);
+	shim_core_end(0, NE1_FAULT_NONE, HOST_SLICE_NS);
 	shim_run();
 	for (unsigned int i = 0; i < queues; i++) {
 		if (host_queue(i)->head != heads[i])
@@ -51,7 +33,7 @@ static void priorities(void **state)
 	};
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(4, 1, NE1_PRIO_LOW);
 	for (unsigned int i = 0; i < 4; i++)
 		host_create(i, 1, prio[i]);
@@ -78,7 +60,7 @@ static void priorities(void **state)
 static void round_robin(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	for (unsigned int i = 0; i < HOST_QUEUES; i++)
 		host_create(i, 1, NE1_PRIO_NORMAL);
 	for (unsigned int i = 0; i < HOST_QUEUES; i++) {
@@ -96,7 +78,7 @@ static void round_robin_is_fair(void **state)
 	unsigned int turns[3] = { 0 };
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	for (unsigned int i = 0; i < 3; i++)
 		host_create(i * 15, 1, NE1_PRIO_HIGH);
 	for (unsigned int i = 0; i < 3; i++)
@@ -116,7 +98,7 @@ static void round_robin_is_fair(void **state)
 static void side_by_side(void **state)
 {
 	(void)state;
-	boot_cores(3, 16);
+	host_boot_cores(3, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 2, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
@@ -140,7 +122,7 @@ static void side_by_side(void **state)
 static void wide_job_is_not_starved(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	for (unsigned int i = 0; i < 3; i++)
 		host_create(i, 1, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
@@ -164,7 +146,7 @@ static void wide_job_is_not_starved(void **state)
 static void priority_over_waiting_wide_job(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_create(2, 1, NE1_PRIO_REALTIME);
@@ -182,7 +164,7 @@ static void waiting_job_is_a_copy(void **state)
 	struct ne1_job *job;
 
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
@@ -203,7 +185,7 @@ static void waiting_job_is_a_copy(void **state)
 static void reset_forgets_waiting_job(void **state)
 {
 	(void)state;
-	boot_cores(2, 16);
+	host_boot_cores(2, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 1, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
@@ -228,7 +210,7 @@ static void asids_are_lru(void **state)
 	unsigned int writes = 0;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	for (unsigned int i = 0; i < 20; i++)
 		host_create(i, 100 + i, NE1_PRIO_NORMAL);
 	for (unsigned int i = 0; i < 15; i++) {
@@ -260,7 +242,7 @@ static void asids_are_lru(void **state)
 static void asid_shortage(void **state)
 {
 	(void)state;
-	boot_cores(4, 3);
+	host_boot_cores(4, 3);
 	for (unsigned int i = 0; i < 3; i++)
 		host_create(i, 1 + i, NE1_PRIO_NORMAL);
 	for (unsigned int i = 0; i < 3; i++)
@@ -277,7 +259,7 @@ static void asid_shortage(void **state)
 static void queues_share_asid(void **state)
 {
 	(void)state;
-	boot_cores(2, 2);
+	host_boot_cores(2, 2);
 	host_create(0, 5, NE1_PRIO_NORMAL);
 	host_create(1, 5, NE1_PRIO_NORMAL);
 	host_submit(0, 1);
@@ -296,7 +278,7 @@ static void queues_share_asid(void **state)
 static void scrubs(void **state)
 {
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	host_create(1, 2, NE1_PRIO_NORMAL);
 	host_create(2, 1, NE1_PRIO_NORMAL);
@@ -318,7 +300,7 @@ static void scrubs_after_flush(void **state)
 	struct ne1_msg msg;
 
 	(void)state;
-	boot_cores(1, 16);
+	host_boot_cores(1, 16);
 	host_create(0, 1, NE1_PRIO_NORMAL);
 	run_one(0);
 	assert_int_equal(host_simple(NE1_CMD_QUEUE_DESTROY, 0), NE1_MSG_OK);
@@ -345,7 +327,7 @@ static void scrubs_after_flush(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+#define TEST(name) cmocka_unit_test_teardown(name, host_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(priorities), TEST(round_robin), TEST(round_robin_is_fair), TEST(side_by_side),
 		TEST(wide_job_is_not_starved), TEST(priority_over_waiting_wide_job),
