@@ -8,7 +8,8 @@
 
 -include $(sort $(wildcard tests/*/*.mk))
 
-run := O=$(O) tests/run
+# Programs side by side: as many as there are processors.
+run := O=$(O) tests/run --jobs $(shell nproc)
 script-tests += tests/unit/runner
 
 check-unit: $(unit-tests) $(test-programs) ## host unit tests (no VM, no model)
