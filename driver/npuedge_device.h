@@ -156,8 +156,13 @@ struct npuedge_device {
 		struct work_struct report_work;
 		/** @reset.lock: read: talks to firmware; write: is resetting it */
 		struct rw_semaphore lock;
-		/** @reset.pending: a reset is due or runs; firmware is not waited for */
+		/**
+		 * @reset.pending: a reset is due or runs; firmware is not waited for.  Seen with
+		 * @reset.lock held for reading: it has not begun
+		 */
 		atomic_t pending;
+		/** @reset.asleep: stopped by system sleep; under @reset.lock */
+		bool asleep;
 		/** @reset.stopped: @lost, and the device touches no memory any more; set once */
 		bool stopped;
 		/** @reset.wait: woken when @reset.pending or @reset.stopped changes */

@@ -48,8 +48,14 @@ static void npuedge_reset_begin(struct npuedge_device *edev)
 	npuedge_fw_msg_stop(edev);
 }
 
+/*
+ * Within the lock: who holds it for reading and finds a reset due knows that it is still to come,
+ * and who asks for one then is not told that there is one.
+ */
 static void npuedge_reset_end(struct npuedge_device *edev)
 {
+	lockdep_assert_held_write(&edev->reset.lock);
+
 	atomic_set(&edev->reset.pending, 0);
 	wake_up_all(&edev->reset.wait);
 }
@@ -237,8 +243,8 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	down_write(&edev->reset.lock);
 	npuedge_reset_stop_queues(edev);
 	npuedge_reset_lose_queues(edev);
-	up_write(&edev->reset.lock);
 	npuedge_reset_end(edev);
+	up_write(&edev->reset.lock);
 }
 
 /* Whether resets follow one another, and nothing works in between.  Counts this one. */
@@ -304,23 +310,18 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 	}
 }
 
-/* Step 2, and if it fails step 3. */
-static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_queue *guilty,
-				 u32 reason)
+/* Step 2, and if it fails step 3; with reset.lock held for writing. */
+static int npuedge_reset_locked(struct npuedge_device *edev, struct npuedge_queue *guilty,
+				u32 reason)
 {
-	bool cookie = dma_fence_begin_signalling();
-	int ret;
+	int ret = -EIO;
 
-	npuedge_reset_begin(edev);
-	down_write(&edev->reset.lock);
 	npuedge_reset_stop_queues(edev);
 	npuedge_coredump_device(edev, guilty, reason);
-	if (npuedge_reset_useless(edev, reason)) {
+	if (npuedge_reset_useless(edev, reason))
 		drm_err(&edev->base, "%u resets, and no job ended well\n", edev->reset.streak - 1);
-		ret = -EIO;
-	} else {
+	else
 		ret = npuedge_reset_restart(edev, guilty);
-	}
 	atomic_inc(&edev->reset.count);
 	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, reason, ret);
 	if (ret) {
@@ -330,20 +331,46 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 	} else {
 		npuedge_reset_start_queues(edev);
 	}
+	return ret;
+}
+
+static void npuedge_reset_report(struct npuedge_device *edev, u32 reason, int error)
+{
+	if (error) {
+		drm_err(&edev->base, "device is lost: it does not start again (%d)\n", error);
+		queue_work(system_dfl_wq, &edev->unplug.work);
+		return;
+	}
+
+	drm_warn(&edev->base, "device was reset (%s)\n", npuedge_reset_reason_name(reason));
+	npuedge_event_send(edev, DRM_NPUEDGE_EVENT_RESET, 0, atomic_read(&edev->reset.count));
+	queue_work(system_dfl_wq, &edev->reset.report_work);
+}
+
+/*
+ * A device that was given up, or put to sleep, before we got the lock has stopped, and must stay
+ * so: who did that sees to the queues.
+ */
+static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_queue *guilty,
+				 u32 reason)
+{
+	bool cookie = dma_fence_begin_signalling(), stopped;
+	int ret = 0;
+
+	npuedge_reset_begin(edev);
+	down_write(&edev->reset.lock);
+	stopped = READ_ONCE(edev->lost) || edev->reset.asleep;
+	if (!stopped) {
+		/* Resume may have ended what we began. */
+		npuedge_reset_begin(edev);
+		ret = npuedge_reset_locked(edev, guilty, reason);
+		npuedge_reset_end(edev);
+	}
 	up_write(&edev->reset.lock);
-	npuedge_reset_end(edev);
 	dma_fence_end_signalling(cookie);
 
-	if (ret) {
-		drm_err(&edev->base, "device is lost: it does not start again (%d)\n", ret);
-		queue_work(system_dfl_wq, &edev->unplug.work);
-	} else {
-		drm_warn(&edev->base, "device was reset (%s)\n",
-			 npuedge_reset_reason_name(reason));
-		npuedge_event_send(edev, DRM_NPUEDGE_EVENT_RESET, 0,
-				   atomic_read(&edev->reset.count));
-		queue_work(system_dfl_wq, &edev->reset.report_work);
-	}
+	if (!stopped)
+		npuedge_reset_report(edev, reason, ret);
 }
 
 static void npuedge_reset_work(struct work_struct *work)
@@ -497,6 +524,7 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 		npuedge_reset_start_queues(edev);
 	} else {
 		npuedge_reset_begin(edev);
+		edev->reset.asleep = true;
 		npuedge_irq_disable(edev);
 		npuedge_hw_reset(edev);
 		npuedge_reset_judge_queues(edev);
@@ -516,6 +544,7 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	int ret;
 
 	down_write(&edev->reset.lock);
+	edev->reset.asleep = false;
 	ret = npuedge_reset_restart(edev, NULL);
 	if (ret) {
 		WRITE_ONCE(edev->lost, true);
@@ -525,8 +554,8 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	} else {
 		npuedge_reset_start_queues(edev);
 	}
-	up_write(&edev->reset.lock);
 	npuedge_reset_end(edev);
+	up_write(&edev->reset.lock);
 	return ret;
 }
 

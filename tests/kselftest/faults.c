@@ -454,4 +454,68 @@ TEST_F_TIMEOUT(device, resets_without_end_are_a_loss, 150)
 	EXPECT_EQ(0, npu_device_works());
 }
 
+/* State of boot, as BAR 0 tells whether a driver is bound or not; 0: reset. */
+static int boot_state(void)
+{
+	volatile uint32_t *regs;
+	char path[192], resource[256];
+	int fd, state;
+
+	if (inject_slot(path, sizeof(path)))
+		return -ENODEV;
+	snprintf(resource, sizeof(resource), "%s/resource0", path);
+	fd = open(resource, O_RDWR | O_CLOEXEC);
+	regs = mmap(NULL, NPU_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (regs == MAP_FAILED)
+		return -errno;
+	state = regs[NE1_REG_BOOT_STATUS / 4] & NE1_BOOT_STATE_MASK;
+	munmap((void *)regs, NPU_PAGE);
+	return state;
+}
+
+/*
+ * Unbound while the driver makes up its mind to reset the device: a message got no answer within 5 s, and the heartbeat
+ * is waited for 2 s more.  What is unbound then stays stopped.
+ */
+TEST_F_TIMEOUT(device, unbind_ends_a_recovery, 120)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+	char slot[64], *dump;
+	uint32_t size;
+	int file;
+
+	if (npu_slowness() > 1)
+		SKIP(return, "the moment is not met on a slow machine");
+	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "1000"));
+	ASSERT_EQ(0, npu_client_init(c));
+	npu_dumps_clear();
+	size = npu_slow_stream(c->stream, npu_slow_count(c, 10000));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	file = npu_sync_file(c->fd, c->sync);
+	usleep(100000);
+	inject_begin(inj, NPUSIM_FW_HANG);
+	inject_arg(inj, 0, 0);
+	ASSERT_EQ(0, inject_arm(inj));
+	/* left just before the message is sent */
+	dump = npu_dump_take();
+	ASSERT_NE(NULL, dump);
+	free(dump);
+	usleep(6000000);
+	EXPECT_EQ(0, npu_sync_file_status(file));
+	ASSERT_EQ(0, npu_unbind(slot));
+	EXPECT_EQ(NE1_BOOT_STATE_RESET, boot_state());
+	EXPECT_EQ(-ENODEV, npu_wait_file(file));
+
+	close(file);
+	npu_client_fini(c);
+	memset(c, 0, sizeof(*c));
+	inject_disarm_all(inj);
+	ASSERT_EQ(0, npu_bind(slot));
+	EXPECT_EQ(0, npu_device_works());
+	EXPECT_EQ(NE1_BOOT_STATE_READY, boot_state());
+}
+
 TEST_HARNESS_MAIN
