@@ -64,6 +64,22 @@ static struct npuedge_queue *npuedge_file_get_queue(struct npuedge_file *f, u32 
 	return q;
 }
 
+/* Takes over the creator's reference, also on an error. */
+static int npuedge_file_add_queue(struct npuedge_file *f, struct npuedge_queue *q, u32 *id)
+{
+	int ret;
+
+	/* With an id, another thread may destroy it. */
+	npuedge_queue_get(q);
+	ret = xa_alloc(&f->queues, id, q, XA_LIMIT(1, NPUEDGE_MAX_QUEUES), GFP_KERNEL_ACCOUNT);
+	if (ret)
+		npuedge_queue_destroy(q);
+	else
+		WRITE_ONCE(q->id, *id);
+	npuedge_queue_put(q);
+	return ret;
+}
+
 /* End a queue of the file; fdinfo never sees its busy time missing. */
 static int npuedge_file_end_queue(struct npuedge_file *f, u32 id)
 {
@@ -270,14 +286,8 @@ static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct
 
 	q = npuedge_queue_create(edev, vm, f->listener, npuedge_priorities[priority]);
 	ret = PTR_ERR_OR_ZERO(q);
-	if (!ret) {
-		ret = xa_alloc(&f->queues, &args->id, q, XA_LIMIT(1, NPUEDGE_MAX_QUEUES),
-			       GFP_KERNEL_ACCOUNT);
-		if (ret)
-			npuedge_queue_destroy(q);
-		else
-			WRITE_ONCE(q->id, args->id);
-	}
+	if (!ret)
+		ret = npuedge_file_add_queue(f, q, &args->id);
 	npuedge_device_asleep(edev, cookie);
 
 out_put:
@@ -500,6 +510,8 @@ static const struct file_operations npuedge_fops = {
  * DOC: Driver version
  *
  * - 1.0: first interface
+ * - 1.1: calls about buffers, state of address spaces, performance monitors, events; asynchronous
+ *   VM_BIND; jobs that may run again; implicit synchronisation; see uapi/drm/npuedge_accel.h
  */
 const struct drm_driver npuedge_drm_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_SYNCOBJ |
