@@ -137,13 +137,20 @@ static void npuedge_queue_list(struct npuedge_queue *q)
 	mutex_unlock(&edev->queues.lock);
 }
 
-/* A counter that the management core stores in two halves, hardly ever while we look twice. */
+/*
+ * A counter that the management core stores in two halves, hardly ever while we look twice.  One
+ * that changes all the time is no counter, and not waited for.
+ */
 static u64 npuedge_queue_counter(const u64 *counter)
 {
 	u64 value = READ_ONCE(*counter), again;
 
-	while ((again = READ_ONCE(*counter)) != value)
+	for (u32 tries = 0; tries < 8; tries++) {
+		again = READ_ONCE(*counter);
+		if (again == value)
+			break;
 		value = again;
+	}
 	return value;
 }
 
