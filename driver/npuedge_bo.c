@@ -26,14 +26,33 @@ static struct npuedge_gem *npuedge_bo_lookup(struct drm_file *file, u32 handle)
 	return obj ? to_npuedge_gem(obj) : NULL;
 }
 
+/* Page by page, see npuedge_bo_sync_piece(). */
+static void npuedge_bo_sync_segment(struct device *dev, struct scatterlist *sg, u64 offset,
+				    u64 size, u32 flags)
+{
+	dma_addr_t addr;
+	u64 piece;
+
+	for (; size; offset += piece, size -= piece) {
+		piece = npuedge_bo_sync_piece(offset, size, sg_dma_len(sg), PAGE_SIZE);
+		addr = sg_dma_address(sg) + offset;
+		if (flags & DRM_NPUEDGE_SYNC_FOR_DEVICE)
+			dma_sync_single_for_device(dev, addr, piece, DMA_TO_DEVICE);
+		if (flags & DRM_NPUEDGE_SYNC_FOR_CPU)
+			dma_sync_single_for_cpu(dev, addr, piece, DMA_FROM_DEVICE);
+	}
+}
+
 /* Does nothing on a device that sees the CPU's caches, unless its memory is bounced. */
 static void npuedge_bo_sync_sgt(struct device *dev, struct sg_table *sgt, u64 offset, u64 size,
 				u32 flags)
 {
 	struct scatterlist *sg;
-	dma_addr_t addr;
 	unsigned int i;
 	u64 len;
+
+	if (!dma_dev_need_sync(dev))
+		return;
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		if (!size)
@@ -43,12 +62,8 @@ static void npuedge_bo_sync_sgt(struct device *dev, struct sg_table *sgt, u64 of
 			continue;
 		}
 
-		addr = sg_dma_address(sg) + offset;
 		len = min(size, sg_dma_len(sg) - offset);
-		if (flags & DRM_NPUEDGE_SYNC_FOR_DEVICE)
-			dma_sync_single_for_device(dev, addr, len, DMA_TO_DEVICE);
-		if (flags & DRM_NPUEDGE_SYNC_FOR_CPU)
-			dma_sync_single_for_cpu(dev, addr, len, DMA_FROM_DEVICE);
+		npuedge_bo_sync_segment(dev, sg, offset, len, flags);
 		size -= len;
 		offset = 0;
 	}

@@ -3,6 +3,7 @@
 #ifndef NPUEDGE_BO_CHECK_H
 #define NPUEDGE_BO_CHECK_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 /**
@@ -16,6 +17,26 @@
 static inline bool npuedge_bo_range_ok(u64 total, u64 offset, u64 size)
 {
 	return size && offset < total && size <= total - offset;
+}
+
+/**
+ * npuedge_bo_sync_piece() - how much of a range can be made visible at once
+ * @offset: first byte of what is left of the range, in a segment of bus addresses that begins with
+ *	a page of the buffer
+ * @size: bytes left
+ * @segment: bytes of the segment
+ * @page: bytes of a page
+ *
+ * An IOMMU makes one segment of pages that do not follow each other in memory, but caches are
+ * cleaned by the address in memory, which is looked up for the first byte of a piece alone.
+ *
+ * Return: bytes of the next piece, which lie in one page.
+ */
+static inline u64 npuedge_bo_sync_piece(u64 offset, u64 size, u64 segment, u64 page)
+{
+	u64 left = min(size, segment - offset);
+
+	return min(left, page - (offset & (page - 1)));
 }
 
 /**

@@ -271,6 +271,41 @@ static void check_ranges(struct kunit *test)
 				cases[i].ok);
 }
 
+/* Pieces of a range that is made visible: all of it, in order, none beyond its page or segment. */
+static void sync_pieces(struct kunit *test)
+{
+	static const struct {
+		u64 offset, size, segment, page;
+		u32 pieces;
+	} cases[] = {
+		{ 0, 1, 4096, 4096, 1 },
+		{ 0, 4096, 4096, 4096, 1 },
+		{ 0, 16384, 16384, 4096, 4 },
+		{ 1, 16383, 16384, 4096, 4 },
+		{ 4095, 2, 8192, 4096, 2 },
+		{ 12292, 8, 16384, 4096, 1 },
+		{ 4096, 100000, 16384, 4096, 3 },
+		{ 4096, 100000, 65536, 65536, 1 },
+		{ 0xffffff000, 0x2001, 0x1000002000, 4096, 3 },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		u64 at = cases[i].offset, left = cases[i].size, piece;
+		u32 pieces = 0;
+
+		while (left && at < cases[i].segment) {
+			piece = npuedge_bo_sync_piece(at, left, cases[i].segment, cases[i].page);
+			KUNIT_ASSERT_FALSE(test, !piece || piece > left);
+			KUNIT_EXPECT_GE(test, cases[i].segment, at + piece);
+			KUNIT_EXPECT_EQ(test, at / cases[i].page, (at + piece - 1) / cases[i].page);
+			at += piece;
+			left -= piece;
+			pieces++;
+		}
+		KUNIT_EXPECT_EQ(test, pieces, cases[i].pieces);
+	}
+}
+
 static void check_labels(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, npuedge_bo_label_ok("", 0));
@@ -293,6 +328,7 @@ static struct kunit_case uapi_cases[] = {
 	KUNIT_CASE(check_syncs),
 	KUNIT_CASE(check_ranges),
 	KUNIT_CASE(check_labels),
+	KUNIT_CASE(sync_pieces),
 	{ }
 };
 
