@@ -112,6 +112,7 @@ int npuedge_gem_mmap_offset(struct drm_file *file, u32 handle, u64 *offset);
 extern const struct vm_operations_struct npuedge_gem_vm_ops;
 
 int npuedge_gem_get_pages(struct npuedge_gem *bo);
+int npuedge_gem_get_pages_for_cpu(struct npuedge_gem *bo);
 struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo);
 void npuedge_gem_drop_pages(struct npuedge_gem *bo);
 void npuedge_gem_purge(struct npuedge_gem *bo);

@@ -65,15 +65,6 @@ static vm_fault_t npuedge_gem_insert_around(struct vm_fault *vmf, struct page **
 	return VM_FAULT_NOPAGE;
 }
 
-/*
- * Resident, and clean: the zeros that the kernel wrote are in the CPU's caches, and must leave them
- * before somebody writes past these.  Mapping for the device does that.
- */
-static int npuedge_gem_ready_for_cpu(struct npuedge_gem *bo)
-{
-	return bo->wc ? PTR_ERR_OR_ZERO(npuedge_gem_get_sgt(bo)) : npuedge_gem_get_pages(bo);
-}
-
 static vm_fault_t npuedge_gem_map_fault(struct vm_fault *vmf, bool huge)
 {
 	struct drm_gem_object *obj = vmf->vma->vm_private_data;
@@ -87,7 +78,7 @@ static vm_fault_t npuedge_gem_map_fault(struct vm_fault *vmf, bool huge)
 		return VM_FAULT_SIGBUS;
 
 	dma_resv_lock(obj->resv, NULL);
-	err = npuedge_gem_ready_for_cpu(bo);
+	err = npuedge_gem_get_pages_for_cpu(bo);
 	if (err)
 		ret = vmf_error(err);
 	else
@@ -169,7 +160,7 @@ int npuedge_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	dma_resv_lock(bo->base.resv, NULL);
-	ret = npuedge_gem_ready_for_cpu(bo);
+	ret = npuedge_gem_get_pages_for_cpu(bo);
 	dma_resv_unlock(bo->base.resv);
 	if (ret)
 		return ret;

@@ -109,6 +109,20 @@ struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo)
 }
 
 /**
+ * npuedge_gem_get_pages_for_cpu() - make a buffer resident, for a mapping by the CPU
+ * @bo: buffer with memory of its own
+ *
+ * The zeros that the kernel wrote are in the CPU's caches, and must leave them before somebody
+ * writes past these.  Mapping for the device does that.
+ *
+ * Return: as npuedge_gem_get_pages().
+ */
+int npuedge_gem_get_pages_for_cpu(struct npuedge_gem *bo)
+{
+	return bo->wc ? PTR_ERR_OR_ZERO(npuedge_gem_get_sgt(bo)) : npuedge_gem_get_pages(bo);
+}
+
+/**
  * npuedge_gem_drop_pages() - let the kernel swap a buffer out
  * @bo: buffer with memory of its own that nobody maps
  */
@@ -187,7 +201,8 @@ static int npuedge_pages_vmap(struct npuedge_gem *bo)
 	if (bo->vmaps)
 		return 0;
 
-	ret = npuedge_gem_pin(bo);
+	ret = npuedge_gem_get_pages_for_cpu(bo);
+	ret = ret ?: npuedge_gem_pin(bo);
 	if (ret)
 		return ret;
 
