@@ -116,7 +116,8 @@ static bool npuedge_evict_hold(struct npuedge_device *edev, bool *awake)
 
 	npuedge_mmu_invalidate_on_resume(edev);
 	ret = pm_runtime_get_if_active(edev->dev);
-	*awake = ret > 0;
+	/* Without runtime PM it never sleeps. */
+	*awake = ret > 0 || !IS_ENABLED(CONFIG_PM);
 	if (*awake || (!ret && pm_runtime_suspended(edev->dev)))
 		return true;
 
