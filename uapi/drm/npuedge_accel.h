@@ -12,7 +12,8 @@
  *  - each addition raises DRM_NPUEDGE_VERSION_MINOR, reported by the DRM version ioctl.
  *
  * Errors common to all calls: -EFAULT (bad pointer), -EINVAL (bad value, flag or padding), -ENOENT
- * (unknown handle or id), -ENOMEM, -ENODEV (device gone).
+ * (unknown handle or id), -ENOMEM, -ENODEV (device gone), -EINTR (a signal came first and nothing
+ * was done: call again). What a call refuses, the kernel log names if DRM's debug messages are on.
  */
 #ifndef _UAPI_DRM_NPUEDGE_ACCEL_H_
 #define _UAPI_DRM_NPUEDGE_ACCEL_H_
@@ -87,6 +88,8 @@ enum drm_npuedge_query_type {
 
 /**
  * struct drm_npuedge_dev_query - read information about the device
+ *
+ * Errors: -EINVAL (unknown type).
  */
 struct drm_npuedge_dev_query {
 	/** @type: enum drm_npuedge_query_type */
@@ -215,7 +218,8 @@ struct drm_npuedge_limits {
 
 /**
  * DRM_NPUEDGE_BO_WC - CPU mappings are write-combined instead of cached (for data the CPU only
- * writes); those of a device that does not see the CPU's caches always are
+ * writes); those of a device that does not see the CPU's caches always are. A hint: processors on
+ * which it would cost coherence keep them cached
  */
 #define DRM_NPUEDGE_BO_WC		(1u << 0)
 /** DRM_NPUEDGE_BO_NO_MMAP - the CPU never maps it: BO_MMAP_OFFSET fails with -EPERM */
@@ -225,6 +229,9 @@ struct drm_npuedge_limits {
  * struct drm_npuedge_bo_create - allocate a buffer object
  *
  * Contents are zero. Pages are charged to the caller's memory cgroup.
+ *
+ * Errors: -EINVAL (size 0, or above va_end of struct drm_npuedge_chip_info), -ENOMEM (also: more
+ * than the machine has).
  */
 struct drm_npuedge_bo_create {
 	/** @size: in: bytes, > 0; out: rounded up to the page size */
@@ -243,6 +250,8 @@ struct drm_npuedge_bo_create {
 
 /**
  * struct drm_npuedge_bo_mmap_offset - offset for mmap() of the device file
+ *
+ * Errors: -EPERM (created with DRM_NPUEDGE_BO_NO_MMAP).
  */
 struct drm_npuedge_bo_mmap_offset {
 	/** @handle: GEM handle */
@@ -325,6 +334,8 @@ struct drm_npuedge_bo_set_label {
 
 /**
  * struct drm_npuedge_vm_create - create an address space
+ *
+ * Errors: -EBUSY (this file has 4096).
  */
 struct drm_npuedge_vm_create {
 	/** @flags: 0 */
@@ -430,10 +441,11 @@ struct drm_npuedge_vm_bind_op {
  * those that were queued before. If one fails all the same, its @out_syncs signal with the error and
  * the VM becomes DRM_NPUEDGE_VM_UNUSABLE.
  *
- * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO; syncs without
- * DRM_NPUEDGE_VM_BIND_ASYNC), -EPERM (BO belongs to another VM), -EACCES (read-only dma-buf
- * without DRM_NPUEDGE_BIND_READONLY), -EIO (VM is unusable), -E2BIG (more
- * operations or syncs than struct drm_npuedge_limits says).
+ * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO; contents of the
+ * BO were dropped; syncs without DRM_NPUEDGE_VM_BIND_ASYNC; nobody is going to signal an in-sync),
+ * -EPERM (BO belongs to another VM), -EACCES (read-only dma-buf without
+ * DRM_NPUEDGE_BIND_READONLY), -EIO (VM is unusable), -E2BIG (more operations or syncs than struct
+ * drm_npuedge_limits says).
  */
 struct drm_npuedge_vm_bind {
 	/** @vm_id: VM id */
@@ -635,8 +647,10 @@ struct drm_npuedge_job {
  * A job that faults or hangs ends with -EIO or -ETIME on its fence, and so do the jobs behind it in
  * its queue (-ECANCELED).
  *
- * Errors: -EIO (queue guilty), -ENODEV (device lost), -E2BIG (more than 64 jobs, or 256 syncs per
- * job).
+ * Errors: -EINVAL (address misaligned or outside [va_start, va_end); more streams than cores;
+ * nobody is going to signal an in-sync), -EIO (queue guilty, or its VM DRM_NPUEDGE_VM_UNUSABLE),
+ * -ENODEV (device lost), -EACCES (DRM_NPUEDGE_BO_WRITE of a read-only dma-buf), -E2BIG (more than
+ * 64 jobs, or 256 syncs or 1024 buffers per job).
  */
 struct drm_npuedge_submit {
 	/** @queue_id: queue id */
@@ -684,7 +698,7 @@ enum drm_npuedge_counter {
  * CAP_PERFMON.
  *
  * Errors: -EACCES (no CAP_PERFMON), -ENOSPC (limit of monitors reached), -EOPNOTSUPP (firmware does
- * not count).
+ * not count), -EIO (firmware did not answer and the device was reset; try again).
  */
 struct drm_npuedge_perfmon_create {
 	/** @queue_id: queue, or 0: all queues of the device */
@@ -727,6 +741,8 @@ struct drm_npuedge_perfmon_value {
  *
  * Values are those of jobs that have ended or were put aside; all are read at one instant. A monitor
  * outlives its queue with the last values.
+ *
+ * Errors: -EINVAL (unknown counter), -E2BIG (more than 256 values).
  */
 struct drm_npuedge_perfmon_read {
 	/** @id: id of the monitor */
@@ -786,6 +802,8 @@ struct drm_npuedge_event {
  * struct drm_npuedge_events - choose the events that this file receives
  *
  * Initially none. Events that were received stay readable.
+ *
+ * Errors: -EINVAL (unknown type).
  */
 struct drm_npuedge_events {
 	/** @mask: DRM_NPUEDGE_EVENTS_MASK() of each type wanted */
