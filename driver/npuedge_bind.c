@@ -21,6 +21,7 @@
 #include <linux/dma-resv.h>
 
 #include <drm/drm_file.h>
+#include <drm/drm_print.h>
 
 #include "npuedge_bind.h"
 #include "npuedge_check.h"
@@ -306,6 +307,9 @@ static int npuedge_bind_get_buffer(struct npuedge_bind *bind, struct drm_file *f
 	ret = npuedge_gem_may_map(to_npuedge_gem(obj), bind->vm, bind->readonly);
 	if (!ret && (bind->offset >= obj->size || bind->size > obj->size - bind->offset))
 		ret = -EINVAL;
+	if (ret)
+		drm_dbg(obj->dev, "bind: %#llx+%#llx of buffer %u with %#zx bytes: %d\n",
+			bind->offset, bind->size, handle, obj->size, ret);
 	if (!ret) {
 		bind->obj = &npuedge_gem_target(to_npuedge_gem(obj))->base;
 		drm_gem_object_get(bind->obj);
@@ -340,8 +344,12 @@ struct npuedge_bind *npuedge_bind_create(struct npuedge_vm *vm, struct drm_file 
 	int ret;
 
 	ret = npuedge_check_bind_op(op);
-	if (ret)
+	if (ret) {
+		drm_dbg(&vm->edev->base,
+			"bind: op %u flags %#x va %#llx size %#llx offset %#llx is invalid\n",
+			op->op, op->flags, op->va, op->size, op->bo_offset);
 		return ERR_PTR(ret);
+	}
 
 	bind = kzalloc_obj(*bind, GFP_KERNEL_ACCOUNT);
 	if (!bind)

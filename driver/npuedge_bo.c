@@ -94,8 +94,11 @@ int npuedge_bo_sync(struct drm_file *file, const struct drm_npuedge_bo_sync *arg
 	if (bo->base.import_attach)
 		goto out_put;
 	ret = -EINVAL;
-	if (!npuedge_bo_range_ok(bo->base.size, args->offset, args->size))
+	if (!npuedge_bo_range_ok(bo->base.size, args->offset, args->size)) {
+		drm_dbg(bo->base.dev, "sync: %#llx+%#llx of buffer %u with %#zx bytes\n",
+			args->offset, args->size, args->handle, bo->base.size);
 		goto out_put;
+	}
 
 	ret = dma_resv_lock_interruptible(bo->base.resv, NULL);
 	if (ret)

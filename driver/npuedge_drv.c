@@ -222,8 +222,12 @@ static int npuedge_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_
 	int ret;
 
 	ret = npuedge_vm_bind_check(args);
-	if (ret)
+	if (ret) {
+		drm_dbg(drm, "bind: flags %#x with %u ops, %u in- and %u out-syncs: %d\n",
+			args->flags, args->ops.count, args->in_syncs.count, args->out_syncs.count,
+			ret);
 		goto out;
+	}
 
 	ret = -ENOENT;
 	vm = npuedge_file_get_vm(file->driver_priv, args->vm_id);
@@ -273,8 +277,10 @@ static int npuedge_ioctl_queue_create(struct drm_device *drm, void *data, struct
 	if (args->flags || args->priority >= ARRAY_SIZE(npuedge_priorities))
 		return -EINVAL;
 	priority = array_index_nospec(args->priority, ARRAY_SIZE(npuedge_priorities));
-	if (args->priority > DRM_NPUEDGE_PRIORITY_NORMAL && !capable(CAP_SYS_NICE))
+	if (args->priority > DRM_NPUEDGE_PRIORITY_NORMAL && !capable(CAP_SYS_NICE)) {
+		drm_dbg(drm, "queue of priority %u needs CAP_SYS_NICE\n", args->priority);
 		return -EACCES;
+	}
 
 	vm = npuedge_file_get_vm(f, args->vm_id);
 	if (!vm)
@@ -339,6 +345,9 @@ static int npuedge_ioctl_submit(struct drm_device *drm, void *data, struct drm_f
 		ret = npuedge_submit(q, file, &args->jobs);
 		npuedge_device_exit(edev, cookie);
 	}
+	if (ret)
+		drm_dbg(drm, "submit: %u jobs to queue %u refused: %d\n", args->jobs.count,
+			args->queue_id, ret);
 	npuedge_queue_put(q);
 	return ret;
 }

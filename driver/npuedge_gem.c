@@ -179,11 +179,17 @@ int npuedge_gem_create_with_handle(struct drm_file *file, struct npuedge_vm *vm,
 	struct npuedge_gem *bo;
 	int ret;
 
-	if (!args->size || args->size > NPUEDGE_VA_END)
+	if (!args->size || args->size > NPUEDGE_VA_END) {
+		drm_dbg(&edev->base, "buffer of %#llx bytes, not 1..%#llx\n", args->size,
+			NPUEDGE_VA_END);
 		return -EINVAL;
+	}
 	/* Its array of pages is not charged to anybody, so there is one only for what can exist. */
-	if (args->size >> PAGE_SHIFT > totalram_pages())
+	if (args->size >> PAGE_SHIFT > totalram_pages()) {
+		drm_dbg(&edev->base, "buffer of %#llx bytes in a machine of %lu pages\n",
+			args->size, totalram_pages());
 		return -ENOMEM;
+	}
 
 	bo = npuedge_gem_create(edev, args->size, args->flags);
 	if (IS_ERR(bo))

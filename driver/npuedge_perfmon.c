@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 
 #include <drm/drm_managed.h>
+#include <drm/drm_print.h>
 #include <drm/npuedge_accel.h>
 
 #include "npuedge_array.h"
@@ -458,8 +459,12 @@ int npuedge_perfmon_read(struct npuedge_file *f, const struct drm_npuedge_perfmo
 		return PTR_ERR(values);
 
 	for (u32 i = 0; i < args->values.count; i++) {
-		if (values[i].pad || values[i].counter >= NE1_COUNTERS)
-			ret = -EINVAL;
+		if (!values[i].pad && values[i].counter < NE1_COUNTERS)
+			continue;
+		drm_dbg(&f->edev->base, "monitor %u: counter %u, not below %u\n", args->id,
+			values[i].counter, NE1_COUNTERS);
+		ret = -EINVAL;
+		break;
 	}
 	ret = ret ?: npuedge_perfmon_snapshot(f, args->id, args->flags & DRM_NPUEDGE_PERFMON_RESET,
 					      counters);
