@@ -1,152 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads call every ioctl of two shared files with arguments that are valid, at a limit, or random.  Nothing is known
- * about single results, but: no call returns an errno that its documentation does not have, every fence signals, the
- * device works afterwards, and the kernel has nothing to say.
+ * Threads call every ioctl of two shared files with arguments that are valid, at a limit, or random, read what the
+ * files and debugfs have to tell, and have the files closed under each other, while the device is reset and buffers are
+ * swapped out.  Nothing is known about single results, but: no call returns an errno that its documentation does not
+ * have, every call succeeds now and then, every fence signals, the device works afterwards, and the kernel has nothing
+ * to say.
  *
  * NPU_FUZZ_SECONDS (default 5): how long; NPU_FUZZ_SEED: an earlier run's seed, to do much the same again.
  */
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 #include "kselftest_harness.h"
-#include "sysfs.h"
+#include "debugfs.h"
+#include "fuzz.h"
 
 #define THREADS		4
-#define FILES		2
-#define MOST_IDS	12	/* higher ids are given back at once, so that guesses hit */
 #define ELEMENTS	4	/* of an array */
-
-struct fuzzer {
-	struct npu_client *files;
-	uint64_t random;
-	atomic_bool *stop;
-	unsigned long calls, good;
-	unsigned long long bad_request;
-	int bad;	/* an errno that no call may return */
-	void *nowhere;	/* a page without access */
-};
-
-static uint64_t roll(struct fuzzer *f)
-{
-	f->random ^= f->random << 13;
-	f->random ^= f->random >> 7;
-	f->random ^= f->random << 17;
-	return f->random * 0x2545f4914f6cdd1dull;
-}
-
-static uint32_t below(struct fuzzer *f, uint32_t n)
-{
-	return (roll(f) >> 32) % n;
-}
-
-static bool one_in(struct fuzzer *f, uint32_t n)
-{
-	return !below(f, n);
-}
-
-/* A value which is right, unless it is at a limit, or random. */
-static uint64_t some(struct fuzzer *f, uint64_t right)
-{
-	static const uint64_t limits[] = {
-		0, 1, 2, 63, 64, 65, 0xfff, 0x1000, 0x1001, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x100000000, 0x7fffffffff, 0x8000000000, 0x7fffffffffffffff, 0x8000000000000000, ~0ull,
-	};
-
-	switch (below(f, 32)) {
-	case 0: return limits[below(f, sizeof(limits) / sizeof(limits[0]))];
-	case 1: return roll(f) >> below(f, 64);
-	case 2: return right + 1;
-	case 3: return right - 1;
-	default: return right;
-	}
-}
-
-static uint32_t some_id(struct fuzzer *f)
-{
-	return some(f, 1 + below(f, MOST_IDS));
-}
-
-/* What must be zero and mostly is. */
-static uint32_t zero(struct fuzzer *f)
-{
-	return one_in(f, 64) ? roll(f) : 0;
-}
-
-static uint64_t some_pointer(struct fuzzer *f, const void *right)
-{
-	switch (below(f, 48)) {
-	case 0: return 0;
-	case 1: return (uintptr_t)f->nowhere;
-	case 2: return (uintptr_t)f->nowhere - 8;
-	case 3: return 0xffff888000000000ull + (roll(f) & 0xffffff);
-	case 4: return roll(f);
-	default: return (uintptr_t)right;
-	}
-}
-
-static struct drm_npuedge_array some_array(struct fuzzer *f, const void *right, uint32_t stride, uint32_t count)
-{
-	struct drm_npuedge_array array = {
-		.stride = some(f, stride), .count = some(f, count), .ptr = some_pointer(f, right),
-	};
-
-	return array;
-}
-
-/* Sizes that either fit into the machine many times, or not at all. */
-static uint64_t some_size(struct fuzzer *f)
-{
-	switch (below(f, 16)) {
-	case 0: return 0;
-	case 1: return ~0ull;
-	case 2: return 1ull << (40 + below(f, 24));
-	case 3: return 1 + below(f, 0x3000);
-	default: return NPU_PAGE << below(f, 8);
-	}
-}
-
-static uint64_t some_va(struct fuzzer *f)
-{
-	return some(f, NPU_VA * 2 + NPU_PAGE * below(f, 512));
-}
-
-/* Every request goes through here: sometimes larger or smaller than the structure, rarely unknown. */
-static int call(struct fuzzer *f, int fd, unsigned long request, void *args, size_t size)
-{
-	uint8_t grown[512] = { 0 };
-	size_t use = one_in(f, 24) ? below(f, sizeof(grown)) : size;
-	unsigned long sized = _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), use);
-	int ret;
-
-	memcpy(grown, args, size);
-	if (use > size && one_in(f, 2))
-		grown[size + below(f, use - size)] = roll(f);
-	ret = one_in(f, 64) ? npu_ioctl(fd, sized, (void *)some_pointer(f, grown)) : npu_ioctl(fd, sized, grown);
-	memcpy(args, grown, size);
-
-	f->calls++;
-	f->good += !ret;
-	switch (ret) {
-	case 0: case -EINVAL: case -ENOENT: case -EFAULT: case -EPERM: case -EACCES: case -EBUSY: case -EIO:
-	case -E2BIG: case -ENOMEM: case -ETIME: case -ENOTTY: case -EBADF: case -ENOSPC: case -EOPNOTSUPP:
-		break;
-	default:
-		f->bad = ret;
-		f->bad_request = request;
-	}
-	return ret;
-}
-
-#define CALL(f, fd, request, args)	call(f, fd, request, args, sizeof(*(args)))
 
 static void fuzz_query(struct fuzzer *f, struct npu_client *c)
 {
 	uint8_t data[256];
 	struct drm_npuedge_dev_query args = {
-		.type = some(f, below(f, 3)), .size = below(f, sizeof(data)), .pointer = some_pointer(f, data),
+		.type = some(f, below(f, 5)), .size = below(f, sizeof(data)), .pointer = some_pointer(f, data),
 	};
 
 	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_DEV_QUERY, &args);
@@ -159,7 +34,7 @@ static void fuzz_bo_create(struct fuzzer *f, struct npu_client *c)
 		.pad = zero(f),
 	};
 
-	if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_CREATE, &args) && args.handle > MOST_IDS)
+	if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_CREATE, &args) && args.handle > FUZZ_IDS)
 		npu_bo_close(c->fd, args.handle);
 }
 
@@ -171,12 +46,24 @@ static void fuzz_bo_close(struct fuzzer *f, struct npu_client *c)
 		CALL(f, c->fd, DRM_IOCTL_GEM_CLOSE, &args);
 }
 
+/* By the kernel, which returns an error where we would get a SIGBUS: the contents may have been dropped. */
+static void touch(void *page)
+{
+	int zeroes = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	if (zeroes < 0)
+		return;
+	if (read(zeroes, page, 64) != 64)
+		errno = 0;
+	close(zeroes);
+}
+
 /* Maps, touches and unmaps it; it may be gone in between. */
 static void fuzz_mmap(struct fuzzer *f, struct npu_client *c)
 {
 	struct drm_npuedge_bo_mmap_offset args = { .handle = some_id(f), .pad = zero(f) };
-	size_t size = NPU_PAGE * (1 + below(f, 4));
-	volatile uint8_t *map;
+	size_t size = NPU_PAGE * (2 + below(f, 3));
+	char *map;
 
 	if (CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_MMAP_OFFSET, &args))
 		return;
@@ -185,41 +72,92 @@ static void fuzz_mmap(struct fuzzer *f, struct npu_client *c)
 	if (map == MAP_FAILED)
 		return;
 	if (one_in(f, 2))
-		madvise((void *)map, size, MADV_DONTNEED);
-	map[below(f, NPU_PAGE)] = 1;
-	munmap((void *)map, size);
+		madvise(map, size, MADV_DONTNEED);
+	/* not what jobs read as parameters or commands */
+	touch(map + (args.handle == (uint32_t)c->bo ? NPU_PAGE : 0));
+	munmap(map, size);
+}
+
+static void fuzz_bo_sync(struct fuzzer *f, struct npu_client *c)
+{
+	struct drm_npuedge_bo_sync args = {
+		.handle = some_id(f), .flags = some(f, 1 + below(f, 3)),
+		.offset = some(f, below(f, 2 * NPU_PAGE)), .size = some(f, 1 + below(f, 2 * NPU_PAGE)),
+	};
+
+	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &args);
+}
+
+/* The client's own buffer stays: dropped, it would be the end of all its jobs. */
+static void fuzz_madvise(struct fuzzer *f, struct npu_client *c)
+{
+	struct drm_npuedge_bo_madvise args = {
+		.handle = some_id(f), .advice = some(f, below(f, 2)), .retained = roll(f), .pad = zero(f),
+	};
+
+	if (args.handle == (uint32_t)c->bo)
+		args.advice = DRM_NPUEDGE_MADV_WILLNEED;
+	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_MADVISE, &args);
+}
+
+static void fuzz_set_label(struct fuzzer *f, struct npu_client *c)
+{
+	char label[80];
+	struct drm_npuedge_bo_set_label args = {
+		.handle = some_id(f), .size = some(f, below(f, 64)), .label = some_pointer(f, label),
+	};
+
+	for (size_t i = 0; i < sizeof(label); i++)
+		label[i] = one_in(f, 512) ? roll(f) : ' ' + below(f, 95);
+	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_BO_SET_LABEL, &args);
 }
 
 static void fuzz_vm(struct fuzzer *f, struct npu_client *c)
 {
 	struct drm_npuedge_vm_create create = { .flags = zero(f) };
 	struct drm_npuedge_vm_destroy destroy = { .id = some_id(f), .pad = zero(f) };
+	struct drm_npuedge_vm_get_state state = { .id = some_id(f), .state = roll(f), .mappings = roll(f) };
 
-	if (one_in(f, 2)) {
-		if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_CREATE, &create) && create.id > MOST_IDS)
+	switch (below(f, 3)) {
+	case 0:
+		if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_CREATE, &create) && create.id > FUZZ_IDS)
 			npu_vm_destroy(c->fd, create.id);
-	} else if (destroy.id != (uint32_t)c->vm) {
-		CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_DESTROY, &destroy);
+		break;
+	case 1:
+		if (destroy.id != (uint32_t)c->vm)
+			CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_DESTROY, &destroy);
+		break;
+	default:
+		CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_GET_STATE, &state);
 	}
 }
 
+/* Half of them are queued, half of these with syncobjs. */
 static void fuzz_bind(struct fuzzer *f, struct npu_client *c)
 {
+	bool async = one_in(f, 2), syncs = async ? one_in(f, 2) : zero(f);
+	struct drm_npuedge_sync in[ELEMENTS], out[ELEMENTS];
 	struct drm_npuedge_vm_bind_op ops[ELEMENTS];
 	struct drm_npuedge_vm_bind args = {
-		.vm_id = some_id(f), .flags = zero(f),
+		.vm_id = some_id(f), .flags = async ? some(f, DRM_NPUEDGE_VM_BIND_ASYNC) : zero(f),
 		.ops = some_array(f, ops, sizeof(ops[0]), 1 + below(f, ELEMENTS)),
 	};
 
 	for (int i = 0; i < ELEMENTS; i++) {
 		bool map = one_in(f, 2);
 
+		in[i] = some_sync(f);
+		out[i] = some_sync(f);
 		ops[i] = (struct drm_npuedge_vm_bind_op){
 			.op = some(f, map ? DRM_NPUEDGE_BIND_MAP : DRM_NPUEDGE_BIND_UNMAP),
 			.flags = map ? some(f, below(f, 2)) : zero(f), .handle = map ? some_id(f) : zero(f),
 			.pad = zero(f), .va = some_va(f), .size = some(f, NPU_PAGE * (1 + below(f, 32))),
 			.bo_offset = map ? some(f, NPU_PAGE * below(f, 4)) : zero(f),
 		};
+	}
+	if (syncs) {
+		args.in_syncs = some_array(f, in, sizeof(in[0]), below(f, 3));
+		args.out_syncs = some_array(f, out, sizeof(out[0]), below(f, ELEMENTS + 1));
 	}
 	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &args);
 }
@@ -235,7 +173,7 @@ static void fuzz_queue(struct fuzzer *f, struct npu_client *c)
 
 	switch (below(f, 3)) {
 	case 0:
-		if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_QUEUE_CREATE, &create) && create.id > MOST_IDS)
+		if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_QUEUE_CREATE, &create) && create.id > FUZZ_IDS)
 			npu_queue_destroy(c->fd, create.id);
 		break;
 	case 1:
@@ -246,21 +184,14 @@ static void fuzz_queue(struct fuzzer *f, struct npu_client *c)
 	}
 }
 
-static struct drm_npuedge_sync some_sync(struct fuzzer *f)
-{
-	bool timeline = one_in(f, 2);
-	struct drm_npuedge_sync sync = {
-		.handle = some_id(f), .flags = timeline ? DRM_NPUEDGE_SYNC_TIMELINE : zero(f),
-		.point = timeline ? some(f, 1 + below(f, 8)) : zero(f),
-	};
-
-	return sync;
-}
-
-/* One stream in eight is where nothing is, or something else: its queue ends guilty, most likely. */
+/*
+ * One stream in eight is where nothing is, or something else: its queue ends guilty, most likely.  One job in four has
+ * buffers to synchronise with.
+ */
 static void fuzz_submit(struct fuzzer *f, struct npu_client *c)
 {
 	struct drm_npuedge_sync in[ELEMENTS], out[ELEMENTS];
+	struct drm_npuedge_bo_use bos[ELEMENTS];
 	struct drm_npuedge_job jobs[ELEMENTS];
 	struct drm_npuedge_stream stream = {
 		.va = one_in(f, 8) ? some_va(f) : some(f, NPU_STREAM), .size = some(f, 192), .pad = zero(f),
@@ -273,15 +204,71 @@ static void fuzz_submit(struct fuzzer *f, struct npu_client *c)
 	for (int i = 0; i < ELEMENTS; i++) {
 		in[i] = some_sync(f);
 		out[i] = some_sync(f);
+		bos[i] = (struct drm_npuedge_bo_use){ .handle = some_id(f), .flags = some(f, below(f, 2)) };
 		jobs[i] = (struct drm_npuedge_job){
 			.streams = some_array(f, &stream, sizeof(stream), 1),
 			.params_va = some(f, NPU_PARAMS), .profile_va = some(f, 0),
 			.in_syncs = some_array(f, in, sizeof(in[0]), below(f, 4) ? 0 : 1 + below(f, ELEMENTS)),
 			.out_syncs = some_array(f, out, sizeof(out[0]), below(f, ELEMENTS + 1)),
-			.flags = zero(f), .pad = zero(f),
+			.flags = some(f, one_in(f, 2) ? DRM_NPUEDGE_JOB_RERUN : 0), .pad = zero(f),
+			.bos = some_array(f, bos, sizeof(bos[0]), below(f, 4) ? 0 : 1 + below(f, ELEMENTS)),
 		};
 	}
 	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &args);
+}
+
+static void fuzz_perfmon_read(struct fuzzer *f, struct npu_client *c)
+{
+	struct drm_npuedge_perfmon_value values[2 * ELEMENTS];
+	struct drm_npuedge_perfmon_read args = {
+		.id = some_id(f), .flags = some(f, below(f, 2)),
+		.values = some_array(f, values, sizeof(values[0]), 1 + below(f, 2 * ELEMENTS)),
+	};
+
+	for (int i = 0; i < 2 * ELEMENTS; i++)
+		values[i] = (struct drm_npuedge_perfmon_value){
+			.counter = some(f, below(f, DRM_NPUEDGE_COUNTER_ENERGY + 1)), .pad = zero(f),
+		};
+	CALL(f, c->fd, DRM_IOCTL_NPUEDGE_PERFMON_READ, &args);
+}
+
+static void fuzz_perfmon(struct fuzzer *f, struct npu_client *c)
+{
+	struct drm_npuedge_perfmon_create create = {
+		.queue_id = one_in(f, 2) ? some_id(f) : 0, .flags = zero(f), .pad = zero(f),
+	};
+	struct drm_npuedge_perfmon_destroy destroy = { .id = some_id(f), .pad = zero(f) };
+
+	switch (below(f, 4)) {
+	case 0:
+		if (!CALL(f, c->fd, DRM_IOCTL_NPUEDGE_PERFMON_CREATE, &create) && create.id > FUZZ_IDS) {
+			destroy = (struct drm_npuedge_perfmon_destroy){ .id = create.id };
+			npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_PERFMON_DESTROY, &destroy);
+		}
+		break;
+	case 1:
+		CALL(f, c->fd, DRM_IOCTL_NPUEDGE_PERFMON_DESTROY, &destroy);
+		break;
+	default:
+		fuzz_perfmon_read(f, c);
+	}
+}
+
+/* Reading does not wait: the files are O_NONBLOCK. */
+static void fuzz_events(struct fuzzer *f, struct npu_client *c)
+{
+	struct drm_npuedge_events args = { .mask = some(f, below(f, 8)), .pad = zero(f) };
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	struct drm_npuedge_event events[ELEMENTS];
+	size_t size = some(f, sizeof(events));
+
+	if (one_in(f, 2)) {
+		CALL(f, c->fd, DRM_IOCTL_NPUEDGE_EVENTS, &args);
+		return;
+	}
+	poll(&p, 1, 0);
+	if (read(c->fd, events, size > sizeof(events) ? sizeof(events) : size) < 0)
+		errno = 0;
 }
 
 static void fuzz_syncobj(struct fuzzer *f, struct npu_client *c)
@@ -294,7 +281,7 @@ static void fuzz_syncobj(struct fuzzer *f, struct npu_client *c)
 
 	switch (below(f, 6)) {
 	case 0: case 1:
-		if (!CALL(f, c->fd, DRM_IOCTL_SYNCOBJ_CREATE, &create) && create.handle > MOST_IDS)
+		if (!CALL(f, c->fd, DRM_IOCTL_SYNCOBJ_CREATE, &create) && create.handle > FUZZ_IDS)
 			npu_syncobj_destroy(c->fd, create.handle);
 		break;
 	case 2:
@@ -311,26 +298,70 @@ static void fuzz_syncobj(struct fuzzer *f, struct npu_client *c)
 /* Hands a BO of one file to another, or to the same. */
 static void fuzz_prime(struct fuzzer *f, struct npu_client *c)
 {
-	struct drm_prime_handle args = { .handle = some_id(f), .flags = DRM_CLOEXEC | DRM_RDWR, .fd = -1 };
-	int other = f->files[below(f, FILES)].fd;
+	struct drm_prime_handle args = {
+		.handle = some_id(f), .flags = DRM_CLOEXEC | (one_in(f, 4) ? 0 : DRM_RDWR), .fd = -1,
+	};
+	int other = f->files[below(f, FUZZ_FILES)].fd;
 
 	if (npu_ioctl(c->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &args))
 		return;
-	if (!npu_ioctl(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args) && args.handle > MOST_IDS)
+	if (!npu_ioctl(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args) && args.handle > FUZZ_IDS)
 		npu_bo_close(other, args.handle);
 	close(args.fd);
 }
 
+/* What a look at processes, or at the driver, shows. */
+static void fuzz_look(struct fuzzer *f, struct npu_client *c)
+{
+	static const char *const knobs[] = { "bos", "vas", "queues", "ring", "fw_log", "shrinker" };
+	char path[64];
+
+	if (one_in(f, 2)) {
+		free(npu_knob_read(knobs[below(f, sizeof(knobs) / sizeof(knobs[0]))]));
+	} else {
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", c->fd);
+		free(npu_read_file(path, NULL));
+	}
+}
+
+static int client_init(struct npu_client *c)
+{
+	int ret = npu_client_init(c);
+
+	if (ret)
+		return ret;
+	npu_copy_stream(c->stream, 1, 4);
+	return fcntl(c->fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
+}
+
 /* A client of its own that leaves with a job in the device. */
-static void fuzz_leave(struct fuzzer *f, struct npu_client *c)
+static void fuzz_leave(struct fuzzer *f)
 {
 	struct npu_client own;
 
-	if (!npu_client_init(&own)) {
+	if (!client_init(&own)) {
 		npu_submit(own.fd, own.queue, NPU_STREAM, npu_slow_stream(own.stream, below(f, 4)), NPU_PARAMS, 0,
 			   own.sync);
 	}
 	npu_client_fini(&own);
+}
+
+/*
+ * One thread has a new client take the place of a file, since the mess only grows; others may be in the middle of a
+ * call.  Handles and ids are those of the old one, as both made the same things first.
+ */
+static void fuzz_renew(struct npu_client *c)
+{
+	struct npu_client fresh;
+
+	if (client_init(&fresh)) {
+		npu_client_fini(&fresh);
+		return;
+	}
+	munmap(c->map, NPU_CLIENT_SIZE);
+	c->map = fresh.map;
+	dup2(fresh.fd, c->fd);
+	close(fresh.fd);
 }
 
 static void *fuzz_run(void *arg)
@@ -338,19 +369,26 @@ static void *fuzz_run(void *arg)
 	struct fuzzer *f = arg;
 
 	while (!*f->stop) {
-		struct npu_client *c = &f->files[below(f, FILES)];
+		struct npu_client *c = &f->files[below(f, FUZZ_FILES)];
 
-		switch (below(f, 24)) {
+		switch (below(f, 36)) {
 		case 0: fuzz_query(f, c); break;
 		case 1: case 2: case 3: fuzz_bo_create(f, c); break;
 		case 4: fuzz_bo_close(f, c); break;
 		case 5: case 6: fuzz_mmap(f, c); break;
-		case 7: case 8: fuzz_vm(f, c); break;
-		case 9: case 10: case 11: case 12: fuzz_bind(f, c); break;
-		case 13: case 14: case 15: fuzz_queue(f, c); break;
-		case 16: fuzz_syncobj(f, c); break;
-		case 17: fuzz_prime(f, c); break;
-		case 18: if (one_in(f, 8)) fuzz_leave(f, c); break;
+		case 7: fuzz_bo_sync(f, c); break;
+		case 8: fuzz_madvise(f, c); break;
+		case 9: fuzz_set_label(f, c); break;
+		case 10: case 11: case 12: fuzz_vm(f, c); break;
+		case 13: case 14: case 15: case 16: case 17: fuzz_bind(f, c); break;
+		case 18: case 19: case 20: fuzz_queue(f, c); break;
+		case 21: case 22: fuzz_perfmon(f, c); break;
+		case 23: fuzz_events(f, c); break;
+		case 24: case 25: fuzz_syncobj(f, c); break;
+		case 26: fuzz_prime(f, c); break;
+		case 27: if (one_in(f, 8)) fuzz_leave(f); break;
+		case 28: if (one_in(f, 16)) fuzz_look(f, c); break;
+		case 29: if (f->renews && one_in(f, 32)) fuzz_renew(c); break;
 		default: fuzz_submit(f, c); break;
 		}
 	}
@@ -364,14 +402,28 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 0) : otherwise;
 }
 
+/* Until the time is over: resets and swaps out, by turns. */
+static void disturb(unsigned long seconds)
+{
+	int64_t end = npu_deadline(0) + seconds * 1000000000ll;
+
+	for (int i = 0; npu_deadline(0) < end; i++) {
+		usleep(500000);
+		if (i % 8 == 7)
+			npu_knob_write("reset", "1");
+		else if (i % 2)
+			npu_knob_write("shrinker", "64");
+	}
+}
+
 /* The last fence of every syncobj signals, if its dependencies do: those that wait for each other are let go. */
 static int drain(struct npu_client *c)
 {
 	int ret = 0;
 
-	for (uint32_t id = 1; !ret && id <= MOST_IDS; id++)
+	for (uint32_t id = 1; id <= FUZZ_IDS; id++)
 		npu_queue_destroy(c->fd, id);
-	for (uint32_t id = 1; !ret && id <= MOST_IDS; id++) {
+	for (uint32_t id = 1; !ret && id <= FUZZ_IDS; id++) {
 		int file = npu_sync_file(c->fd, id);
 
 		if (file < 0)
@@ -382,62 +434,89 @@ static int drain(struct npu_client *c)
 	return ret;
 }
 
+static const char *const names[] = {
+	[DRM_NPUEDGE_DEV_QUERY] = "DEV_QUERY", [DRM_NPUEDGE_BO_CREATE] = "BO_CREATE",
+	[DRM_NPUEDGE_BO_MMAP_OFFSET] = "BO_MMAP_OFFSET", [DRM_NPUEDGE_VM_CREATE] = "VM_CREATE",
+	[DRM_NPUEDGE_VM_DESTROY] = "VM_DESTROY", [DRM_NPUEDGE_VM_BIND] = "VM_BIND",
+	[DRM_NPUEDGE_QUEUE_CREATE] = "QUEUE_CREATE", [DRM_NPUEDGE_QUEUE_DESTROY] = "QUEUE_DESTROY",
+	[DRM_NPUEDGE_QUEUE_GET_STATE] = "QUEUE_GET_STATE", [DRM_NPUEDGE_SUBMIT] = "SUBMIT",
+	[DRM_NPUEDGE_BO_SYNC] = "BO_SYNC", [DRM_NPUEDGE_BO_MADVISE] = "BO_MADVISE",
+	[DRM_NPUEDGE_BO_SET_LABEL] = "BO_SET_LABEL", [DRM_NPUEDGE_VM_GET_STATE] = "VM_GET_STATE",
+	[DRM_NPUEDGE_PERFMON_CREATE] = "PERFMON_CREATE", [DRM_NPUEDGE_PERFMON_DESTROY] = "PERFMON_DESTROY",
+	[DRM_NPUEDGE_PERFMON_READ] = "PERFMON_READ", [DRM_NPUEDGE_EVENTS] = "EVENTS",
+};
+
 FIXTURE(fuzz) {
-	struct npu_client files[FILES];
+	struct npu_client files[FUZZ_FILES];
+	struct fuzzer f[THREADS];
+	atomic_bool stop;
+	void *nowhere;
 };
 
 FIXTURE_SETUP(fuzz)
 {
-	for (int i = 0; i < FILES; i++) {
-		int ret = npu_client_init(&self->files[i]);
+	char *pages;
+
+	for (int i = 0; i < FUZZ_FILES; i++) {
+		int ret = client_init(&self->files[i]);
 
 		if (ret == -ENODEV)
 			SKIP(return, "no npuedge device");
 		ASSERT_EQ(0, ret);
-		npu_copy_stream(self->files[i].stream, 1, 4);
 	}
+	pages = mmap(NULL, 2 * NPU_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, pages);
+	self->nowhere = pages + NPU_PAGE;
+	ASSERT_EQ(0, mprotect(self->nowhere, NPU_PAGE, PROT_NONE));
 }
 
 FIXTURE_TEARDOWN(fuzz)
 {
-	for (int i = 0; i < FILES; i++)
+	for (int i = 0; i < FUZZ_FILES; i++)
 		npu_client_fini(&self->files[i]);
+	npu_dumps_clear();
+}
+
+/* Every ioctl of the driver was called, and did what it is there for. */
+static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(fuzz) *self)
+{
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unsigned long calls = 0, good = 0;
+
+		for (int t = 0; t < THREADS; t++) {
+			calls += self->f[t].calls[DRM_COMMAND_BASE + i];
+			good += self->f[t].good[DRM_COMMAND_BASE + i];
+		}
+		EXPECT_GT(good, 0);
+		TH_LOG("%-15s %7lu calls, %7lu of them succeeded", names[i], calls, good);
+	}
 }
 
 TEST_F_TIMEOUT(fuzz, ioctls, 900)
 {
-	unsigned long seconds = from_environment("NPU_FUZZ_SECONDS", 5), calls = 0, good = 0;
+	unsigned long seconds = from_environment("NPU_FUZZ_SECONDS", 5);
 	uint64_t seed = from_environment("NPU_FUZZ_SEED", npu_deadline(0));
-	struct fuzzer f[THREADS];
 	pthread_t thread[THREADS];
-	atomic_bool stop = false;
-	char *pages;
 
 	TH_LOG("NPU_FUZZ_SEED=%#llx", (unsigned long long)seed);
-	pages = mmap(NULL, 2 * NPU_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, pages);
-	ASSERT_EQ(0, mprotect(pages + NPU_PAGE, NPU_PAGE, PROT_NONE));
-
 	for (int i = 0; i < THREADS; i++) {
-		f[i] = (struct fuzzer){
-			.files = self->files, .random = (seed + i) * 0x9e3779b97f4a7c15ull | 1, .stop = &stop,
-			.nowhere = pages + NPU_PAGE,
-		};
-		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fuzz_run, &f[i]));
+		self->f[i].files = self->files;
+		self->f[i].random = (seed + i) * 0x9e3779b97f4a7c15ull | 1;
+		self->f[i].stop = &self->stop;
+		self->f[i].renews = !i;
+		self->f[i].nowhere = self->nowhere;
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fuzz_run, &self->f[i]));
 	}
-	sleep(seconds);
-	stop = true;
+	disturb(seconds);
+	self->stop = true;
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
-		calls += f[i].calls;
-		good += f[i].good;
-		EXPECT_EQ(0, f[i].bad) {
-			TH_LOG("request %#llx", f[i].bad_request);
+		EXPECT_EQ(0, self->f[i].bad) {
+			TH_LOG("request %#llx", self->f[i].bad_request);
 		}
 	}
-	TH_LOG("%lu calls, %lu of them succeeded", calls, good);
-	EXPECT_GT(good, 0);
-	for (int i = 0; i < FILES; i++) {
+	judge(_metadata, self);
+	for (int i = 0; i < FUZZ_FILES; i++) {
 		EXPECT_EQ(0, drain(&self->files[i]));
 		/* all hardware queues may be taken */
 		npu_client_fini(&self->files[i]);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Failing the n-th site of a call: fail-nth, Documentation/fault-injection/fault-injection.rst.  Sites are allocations
+ * of slab objects and pages, copies from and to user memory, and the driver's own fault attributes.
+ */
+#ifndef NPUEDGE_SELFTEST_FAILNTH_H
+#define NPUEDGE_SELFTEST_FAILNTH_H
+
+#include <stdbool.h>
+
+#include "debugfs.h"
+
+#define NTH_MOST	40000	/* sites of one call: far more than there are */
+
+/* Attributes below @pattern shall not print a stack trace for each failure. */
+static inline void nth_hush(const char *pattern)
+{
+	glob_t found;
+
+	if (!glob(pattern, 0, NULL, &found)) {
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			npu_write_text(found.gl_pathv[i], "0");
+	}
+	globfree(&found);
+}
+
+/* Opens the calling thread's control file; -ENOENT if the kernel cannot fail allocations. */
+static inline int nth_open(void)
+{
+	int armed = 0;
+
+	/* allocations that may wait, and single pages, too */
+	armed += !npu_write_text("/sys/kernel/debug/failslab/ignore-gfp-wait", "0");
+	armed += !npu_write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "0");
+	npu_write_text("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	nth_hush("/sys/kernel/debug/fail*/verbose");
+	nth_hush("/sys/kernel/debug/accel/*/fail_*/verbose");
+	return armed ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -ENOENT;
+}
+
+static inline int nth_arm(int control, int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	return pwrite(control, text, len, 0) == len ? 0 : -errno;
+}
+
+/*
+ * What is left of n: 0 if a site failed.  To copy that to us, or the 0 that disarms from us, is a site as well: if it
+ * is the one that fails, nothing was left but it.
+ */
+static inline int nth_disarm(int control)
+{
+	char text[16] = "";
+	int left = 1;
+
+	if (pread(control, text, sizeof(text) - 1, 0) > 0)
+		left = atoi(text);
+	nth_arm(control, 0);
+	return left;
+}
+
+#endif
