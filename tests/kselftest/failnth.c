@@ -53,6 +53,8 @@ FIXTURE_SETUP(failnth)
 	b->control = nth_open();
 	if (b->control < 0)
 		SKIP(return, "the kernel cannot fail the n-th allocation");
+	/* comes when all is reserved, and is the end of the VM: bind_async.c has it fail */
+	nth_mute("fail_bind", true);
 	b->timeline = npu_syncobj_create(b->c.fd);
 	ASSERT_GT(b->timeline, 0);
 	make_spare(b);
@@ -67,6 +69,7 @@ FIXTURE_TEARDOWN(failnth)
 {
 	struct bench *b = &self->b;
 
+	nth_mute("fail_bind", false);
 	if (b->control > 0)
 		close(b->control);
 	if (b->other > 0)
@@ -382,7 +385,7 @@ static int after_mmap(struct bench *b, int ret)
 /* Touches a page of a buffer that has none, by the kernel's hand: to ours a failure would be a signal. */
 static int call_fault(struct bench *b)
 {
-	return read(b->object, b->map, 64) < 0 ? -errno : 0;
+	return read(b->object, (char *)b->map + 5 * NPU_PAGE, 64) < 0 ? -errno : 0;
 }
 
 static int after_fault(struct bench *b, int ret)
@@ -489,13 +492,18 @@ static int call_map_fresh(struct bench *b)
 	return npu_map(b->c.fd, b->c.vm, b->spare, SPARE_VA, 0, SPARE_SIZE, 0);
 }
 
-static int after_map_fresh(struct bench *b, int ret)
+static int unmap_spare(struct bench *b)
 {
-	int bad = check_mappings(b, ret, 1), gone = npu_unmap(b->c.fd, b->c.vm, SPARE_VA, SPARE_SIZE);
+	int gone = npu_unmap(b->c.fd, b->c.vm, SPARE_VA, SPARE_SIZE);
 
 	bo_close(b->c.fd, b->spare);
 	make_spare(b);
-	return bad ?: gone ?: b->spare < 0 ? b->spare : 0;
+	return gone ?: b->spare < 0 ? b->spare : 0;
+}
+
+static int after_map_fresh(struct bench *b, int ret)
+{
+	return check_mappings(b, ret, 1) ?: unmap_spare(b);
 }
 
 /* Replaces the middle of a mapping: splits it in three. */
@@ -569,7 +577,7 @@ static int after_bind_async(struct bench *b, int ret)
 	bad = bad ?: check_mappings(b, ret, 2);
 	if (npu_vm_state(b->c.fd, b->c.vm).state != DRM_NPUEDGE_VM_USABLE)
 		bad = -EIO;
-	return bad ?: after_map_fresh(b, -EFAULT);
+	return bad ?: unmap_spare(b);
 }
 
 /* ---- queues, jobs and monitors ---- */
@@ -696,6 +704,7 @@ static int call_perfmon_read(struct bench *b)
 /* A client with work in the device goes away while allocations fail: close() does not. */
 static struct npu_client leaver;
 
+/* Its mapping, which keeps the file open, is gone already. */
 static int call_close(struct bench *b)
 {
 	return close(leaver.fd) ? -errno : 0;
@@ -703,14 +712,14 @@ static int call_close(struct bench *b)
 
 static int after_close(struct bench *b, int ret)
 {
-	if (leaver.map)
-		munmap(leaver.map, NPU_CLIENT_SIZE);
 	if (ret)
 		return ret;
 	ret = npu_client_init(&leaver);
 	if (ret)
 		return ret;
 	npu_copy_stream(leaver.stream, 1, 4);
+	munmap(leaver.map, NPU_CLIENT_SIZE);
+	leaver.map = NULL;
 	return npu_submit(leaver.fd, leaver.queue, NPU_STREAM, 192, NPU_PARAMS, 0, leaver.sync);
 }
 
@@ -722,7 +731,7 @@ static int after_close(struct bench *b, int ret)
 		int sites; \
 		ASSERT_EQ(0, ready); \
 		sites = sweep(b, call_##name, after); \
-		ASSERT_GE(sites, 0); \
+		ASSERT_GT(sites, 0); \
 		TH_LOG("%d sites", sites); \
 		EXPECT_EQ(0, npu_device_works()); \
 	}
@@ -800,7 +809,7 @@ TEST_F_TIMEOUT(failnth, close, 120)
 
 	ASSERT_EQ(0, after_close(&self->b, 0));
 	sites = sweep(&self->b, call_close, after_close);
-	ASSERT_GE(sites, 0);
+	ASSERT_GT(sites, 0);
 	TH_LOG("%d sites", sites);
 	npu_client_fini(&leaver);
 	EXPECT_EQ(0, npu_device_works());

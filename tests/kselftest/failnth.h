@@ -32,10 +32,22 @@ static inline int nth_open(void)
 	/* allocations that may wait, and single pages, too */
 	armed += !npu_write_text("/sys/kernel/debug/failslab/ignore-gfp-wait", "0");
 	armed += !npu_write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "0");
+	npu_write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "0");
 	npu_write_text("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 	nth_hush("/sys/kernel/debug/fail*/verbose");
 	nth_hush("/sys/kernel/debug/accel/*/fail_*/verbose");
 	return armed ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -ENOENT;
+}
+
+/* Whether an attribute of the driver does not count as a site: it is to be called from where nothing is. */
+static inline void nth_mute(const char *attribute, bool mute)
+{
+	char knob[64];
+
+	snprintf(knob, sizeof(knob), "%s/stacktrace-depth", attribute);
+	npu_knob_write(knob, mute ? "0" : "32");
+	snprintf(knob, sizeof(knob), "%s/require-start", attribute);
+	npu_knob_write(knob, mute ? "1" : "0");
 }
 
 static inline int nth_arm(int control, int n)

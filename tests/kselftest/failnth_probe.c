@@ -97,7 +97,7 @@ TEST_F_TIMEOUT(probe, sites, 2000)
 	ASSERT_EQ(0, npu_unbind(self->slot));
 	rest = try_probe(self->control, self->slot, NTH_MOST, &left);
 	ASSERT_EQ(NULL, rest) {
-		TH_LOG("left behind: %s", rest);
+		TH_LOG("left: %s", rest);
 	}
 	ASSERT_GT(left, 1);
 	sites = NTH_MOST - left;
@@ -108,7 +108,7 @@ TEST_F_TIMEOUT(probe, sites, 2000)
 	for (int n = first; n <= sites; n += step) {
 		rest = try_probe(self->control, self->slot, n, &left);
 		EXPECT_EQ(NULL, rest) {
-			TH_LOG("site %d left behind: %s", n, rest);
+			TH_LOG("after site %d is left: %s", n, rest);
 		}
 		done++;
 	}
