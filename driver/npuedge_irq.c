@@ -9,7 +9,8 @@
  * no round trip.
  *
  * A vector that comes too often is masked for a while, and looked after when it is unmasked: bad
- * jobs, or a broken device, cannot keep a processor busy.
+ * jobs cannot keep a processor busy.  A broken device may not heed its mask, so a line that is the
+ * vector's alone is disabled as well.
  */
 
 #include <linux/cleanup.h>
@@ -85,6 +86,8 @@ static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector v
 		edev->irq.masked |= BIT(vector);
 		edev->irq.storms++;
 		npuedge_irq_write_mask(edev);
+		if (!edev->irq.shared)
+			disable_irq_nosync(edev->irq.line[vector]);
 		masked = true;
 	}
 	spin_unlock_irq(&edev->irq.mask_lock);
@@ -224,9 +227,10 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 	struct npuedge_device *edev = container_of(work, struct npuedge_device,
 						   irq.unmask_work.work);
 	int awake = pm_runtime_get_if_active(edev->dev);
-	u32 status = 0;
+	u32 status = 0, masked;
 
 	spin_lock_irq(&edev->irq.mask_lock);
+	masked = edev->irq.masked;
 	edev->irq.masked = 0;
 	memset(edev->irq.count, 0, sizeof(edev->irq.count));
 	if (awake && edev->irq.enabled) {
@@ -234,6 +238,10 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	}
 	spin_unlock_irq(&edev->irq.mask_lock);
+	for (u32 i = 0; i < NPUEDGE_VECTORS && !edev->irq.shared; i++) {
+		if (masked & BIT(i))
+			enable_irq(edev->irq.line[i]);
+	}
 	/* Asleep, the causes are enabled when it wakes up. */
 	if (!awake)
 		return;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults and interrupts without end: others make progress all the time, interrupts come at a bounded rate, and so do
+ * lines of the kernel log.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kselftest_harness.h"
+#include "debugfs.h"
+#include "inject.h"
+
+#define SECONDS		5
+#define RARE_PER_SECOND	60	/* interrupts of a vector that is masked when it comes too often */
+#define LINES		100
+
+FIXTURE(storm) {
+	struct npu_inject inj;
+	struct npu_client a, b;
+	int log;
+};
+
+FIXTURE_SETUP(storm)
+{
+	int ret = npu_client_init(&self->a);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	if (inject_open(&self->inj))
+		SKIP(return, INJECT_ABSENT);
+	ASSERT_EQ(0, npu_client_init(&self->b));
+	self->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_GE(self->log, 0);
+	lseek(self->log, 0, SEEK_END);
+}
+
+FIXTURE_TEARDOWN(storm)
+{
+	inject_close(&self->inj);
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	if (self->log > 0)
+		close(self->log);
+	npu_dumps_clear();
+}
+
+/* Interrupts so far of the line with a name, on all processors. */
+static unsigned long interrupts(const char *name)
+{
+	FILE *file = fopen("/proc/interrupts", "r");
+	char line[1024];
+	unsigned long sum = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *text = strchr(line, ':'), *end;
+
+		if (!text || !strstr(line, name))
+			continue;
+		for (text++;; text = end) {
+			unsigned long value = strtoul(text, &end, 10);
+
+			if (end == text)
+				break;
+			sum += value;
+		}
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+/* Lines of the log about the device since the test began. */
+static int log_lines(int log)
+{
+	char line[2048];
+	int lines = 0;
+	ssize_t got;
+
+	while ((got = read(log, line, sizeof(line) - 1)) > 0 || (got < 0 && errno == EPIPE)) {
+		if (got < 0)
+			continue;
+		line[got] = '\0';
+		lines += !!strstr(line, "npuedge");
+	}
+	return lines;
+}
+
+struct witness {
+	struct npu_client *c;
+	atomic_bool *stop;
+	long jobs;
+	int error;
+	int64_t worst_ns;
+};
+
+/* Short jobs, one after the other. */
+static void *witness(void *arg)
+{
+	struct witness *w = arg;
+	struct npu_client *c = w->c;
+
+	npu_copy_stream(c->stream, 1, 4);
+	while (!*w->stop && !w->error) {
+		int64_t begin = npu_deadline(0);
+
+		c->data[0] = w->jobs + 1;
+		w->error = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+		if (!w->error)
+			w->error = npu_wait(c->fd, c->sync, NPU_WAIT_NS);
+		if (!w->error && (npu_sync_status(c->fd, c->sync) != 1 || c->data[1] != w->jobs + 1))
+			w->error = -EIO;
+		if (npu_deadline(0) - begin > w->worst_ns)
+			w->worst_ns = npu_deadline(0) - begin;
+		w->jobs++;
+	}
+	return NULL;
+}
+
+/* The index in hardware of the only queue there is. */
+static int only_queue(void)
+{
+	char *text = npu_knob_read("queues");
+	int index = -1;
+
+	if (text)
+		sscanf(text, "queue %d:", &index);
+	free(text);
+	return index;
+}
+
+TEST_F_TIMEOUT(storm, one_context_faults_all_the_time, 90)
+{
+	struct npu_client *a = &self->a;
+	long long resets = npu_knob_number("reset");
+	struct witness w = { .c = &self->b };
+	atomic_bool stop = false;
+	unsigned long before;
+	pthread_t thread;
+	int64_t end;
+	int index, faults = 0;
+
+	/* have it alone for a moment: which queue of the device is a's */
+	npu_queue_destroy(self->b.fd, self->b.queue);
+	index = only_queue();
+	ASSERT_GE(index, 0);
+	self->b.queue = npu_queue_create(self->b.fd, self->b.vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	ASSERT_GT(self->b.queue, 0);
+
+	inject_begin(&self->inj, NPUSIM_MMU_STORM);
+	inject_arg(&self->inj, 0, index);
+	ASSERT_EQ(0, inject_arm(&self->inj));
+	w.stop = &stop;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, witness, &w));
+	before = interrupts("npuedge-mmu");
+	npu_copy_stream(a->stream, 1, 4);
+	end = npu_deadline(SECONDS * 1000000000ll);
+	while (npu_deadline(0) < end) {
+		/* its own queue takes nothing any more after a fault; a new one has the lowest index again */
+		ASSERT_EQ(0, npu_submit(a->fd, a->queue, NPU_STREAM, 192, NPU_PARAMS, 0, a->sync));
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+		ASSERT_EQ(-EIO, npu_sync_status(a->fd, a->sync));
+		npu_new_queue(a);
+		ASSERT_GT(a->queue, 0);
+		faults++;
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%d faults, %lu interrupts, %ld jobs of the other, worst %lld us", faults,
+	       interrupts("npuedge-mmu") - before, w.jobs, (long long)w.worst_ns / 1000);
+	EXPECT_GT(faults, 20 / npu_slowness());
+	EXPECT_EQ(0, w.error);
+	EXPECT_GT(w.jobs, 20 / npu_slowness());
+	EXPECT_LT(w.worst_ns, 2000000000ll * npu_slowness());
+	EXPECT_LT(interrupts("npuedge-mmu") - before, (SECONDS * npu_slowness() + 2) * RARE_PER_SECOND);
+	EXPECT_LT(log_lines(self->log), LINES);
+	EXPECT_EQ(resets, npu_knob_number("reset"));
+	inject_disarm_all(&self->inj);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* Interrupts that nothing is behind, as fast as the device can. */
+static void flood(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *self, unsigned int vector, const char *name)
+{
+	struct witness w = { .c = &self->b };
+	atomic_bool stop = false;
+	unsigned long before = interrupts(name);
+	pthread_t thread;
+
+	inject_begin(&self->inj, NPUSIM_IRQ_STORM);
+	inject_arg(&self->inj, 0, vector);
+	inject_arg(&self->inj, 1, 1000000);
+	inject_duration_us(&self->inj, 0);
+	ASSERT_EQ(0, inject_arm(&self->inj));
+	w.stop = &stop;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, witness, &w));
+	sleep(SECONDS);
+	stop = true;
+	pthread_join(thread, NULL);
+	inject_disarm_all(&self->inj);
+	TH_LOG("%s: %lu interrupts, %ld jobs, worst %lld us", name, interrupts(name) - before, w.jobs,
+	       (long long)w.worst_ns / 1000);
+	EXPECT_GT(interrupts(name) - before, 0);
+	EXPECT_LT(interrupts(name) - before, (SECONDS + 5) * RARE_PER_SECOND);
+	EXPECT_EQ(0, w.error);
+	EXPECT_GT(w.jobs, 5);
+	EXPECT_LT(w.worst_ns, 4000000000ll * npu_slowness());
+	EXPECT_LT(log_lines(self->log), LINES);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F_TIMEOUT(storm, interrupts_of_the_mmu, 90)
+{
+	flood(_metadata, self, 2, "npuedge-mmu");
+}
+
+TEST_F_TIMEOUT(storm, interrupts_of_the_fatal_kind, 90)
+{
+	flood(_metadata, self, 3, "npuedge-fatal");
+}
+
+TEST_HARNESS_MAIN
