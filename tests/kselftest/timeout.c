@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Jobs that take too long: an error on their fence, the cause in the queue's state, innocents unharmed. */
+/*
+ * Jobs that take too long: an error on their fence, the cause in the queue's state, innocents unharmed.
+ * NPU_TIMEOUT_RACES: how many jobs end just when their time does (200).
+ */
 #include "kselftest_harness.h"
-#include "npuedge.h"
-
-#include <glob.h>
-#include <stdlib.h>
+#include "debugfs.h"
+#include "inject.h"
 
 FIXTURE(timeout) {
 	struct npu_client c;
@@ -121,6 +122,106 @@ TEST_F_TIMEOUT(timeout, innocent_queue_completes, 120)
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(-ETIME, npu_sync_status(c->fd, c->sync));
 	npu_client_fini(&other);
+}
+
+#define RACE_TIMEOUT_MS	40
+
+static int race_rounds(void)
+{
+	const char *text = getenv("NPU_TIMEOUT_RACES");
+
+	return text ? atoi(text) : 200;
+}
+
+static struct drm_npuedge_queue_get_state queue_state(struct npu_client *c)
+{
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+
+	npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state);
+	return state;
+}
+
+/*
+ * The job is done at once, but that is heard when its time is over, or just before or after: it counts as done, once,
+ * and nothing is reset.
+ */
+TEST_F_TIMEOUT(timeout, done_is_heard_when_the_time_is_over, 300)
+{
+	struct npu_client *c = &self->c;
+	long long resets = npu_knob_number("reset");
+	int rounds = race_rounds();
+	struct npu_inject inj;
+
+	if (inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	ASSERT_EQ(0, write_knob(self->path, RACE_TIMEOUT_MS));
+	npu_new_queue(c);
+	npu_copy_stream(c->stream, 1, 4);
+	for (int i = 0; i < rounds; i++) {
+		/* +- 10 ms, in steps of 0.1 ms */
+		int late_us = RACE_TIMEOUT_MS * 1000 + i * 37 % 200 * 100 - 10000;
+
+		inject_begin(&inj, NPUSIM_IRQ_LATE);
+		inject_arg(&inj, 0, 0);
+		inject_count(&inj, 1);
+		inject_duration_us(&inj, late_us);
+		ASSERT_EQ(0, inject_arm(&inj));
+		c->data[0] = i + 1;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+		ASSERT_EQ(1, npu_sync_status(c->fd, c->sync)) {
+			TH_LOG("round %d, interrupt %d us late", i, late_us);
+		}
+		ASSERT_EQ(i + 1, c->data[1]);
+	}
+	EXPECT_EQ(rounds, queue_state(c).completed);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, queue_state(c).state);
+	EXPECT_EQ(resets, npu_knob_number("reset"));
+	inject_close(&inj);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* Jobs that need about the time that they have: they end well or are stopped, and nothing in between. */
+TEST_F_TIMEOUT(timeout, job_ends_when_its_time_is_over, 300)
+{
+	struct npu_client *c = &self->c;
+	long long resets = npu_knob_number("reset");
+	int rounds = race_rounds() / 2, ended = 0, stopped = 0;
+	uint32_t just;
+
+	just = npu_slow_count(c, RACE_TIMEOUT_MS + RACE_TIMEOUT_MS / 2);
+	ASSERT_EQ(0, write_knob(self->path, RACE_TIMEOUT_MS));
+	npu_new_queue(c);
+	for (int i = 0; i < rounds; i++) {
+		uint32_t count = just / 2 + i * 7 % (just + 1), size = npu_slow_stream(c->stream, count);
+		int status;
+
+		npu_copy_stream(c->stream + count, 1, 4);
+		c->data[0] = i + 1;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size + 2 * NE1_CMD_SIZE, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+		status = npu_sync_status(c->fd, c->sync);
+		ASSERT_TRUE(status == 1 || status == -ETIME) {
+			TH_LOG("round %d: %d", i, status);
+		}
+		ended += status == 1;
+		stopped += status != 1;
+		if (status == 1) {
+			ASSERT_EQ(i + 1, c->data[1]);
+			ASSERT_EQ(DRM_NPUEDGE_QUEUE_OK, queue_state(c).state);
+			continue;
+		}
+		ASSERT_EQ(DRM_NPUEDGE_QUEUE_GUILTY, queue_state(c).state);
+		ASSERT_EQ(DRM_NPUEDGE_REASON_TIMEOUT, queue_state(c).reason);
+		npu_new_queue(c);
+		ASSERT_GT(c->queue, 0);
+	}
+	TH_LOG("%d ended, %d were stopped", ended, stopped);
+	EXPECT_GT(ended, 0);
+	EXPECT_GT(stopped, 0);
+	EXPECT_EQ(resets, npu_knob_number("reset"));
+	npu_dumps_clear();
+	EXPECT_EQ(0, npu_device_works());
 }
 
 TEST_HARNESS_MAIN
