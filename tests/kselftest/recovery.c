@@ -2,6 +2,7 @@
 /* What a reset of the device, and jobs of others, cost a queue: nothing that can be avoided. */
 #include "kselftest_harness.h"
 #include "debugfs.h"
+#include "inject.h"
 
 FIXTURE(recovery) {
 	struct npu_client a, b;
@@ -273,6 +274,51 @@ TEST_F(recovery, nothing_is_left_in_sram_for_others)
 			left += to[i] != 0;
 		EXPECT_EQ(0, left);
 	}
+}
+
+/*
+ * Three clients when the device is reset: one whose job hangs and does not obey, one whose job was put aside for it,
+ * one whose jobs wait.
+ */
+TEST_F_TIMEOUT(recovery, guilty_innocent_and_unharmed_are_told_apart, 150)
+{
+	struct npu_client *a = &self->a, *b = &self->b, c;
+	struct npu_inject inj;
+	uint32_t count;
+
+	if (inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	ASSERT_EQ(0, npu_client_init(&c));
+	count = npu_slow_count(b, 6000);
+	ASSERT_EQ(0, new_queue(b, DRM_NPUEDGE_PRIORITY_LOW, "30000"));
+	ASSERT_EQ(0, new_queue(&c, DRM_NPUEDGE_PRIORITY_LOW, "30000"));
+	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "1000"));
+	ASSERT_EQ(0, submit_flags(b, yielding_stream(b->stream, count), 0));
+	usleep(300000);
+	c.data[0] = 0x3333;
+	npu_copy_stream(c.stream, 1, 4);
+	ASSERT_EQ(0, submit_flags(&c, 192, 0));
+
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 400), 0));
+	for (int i = 0; i < 200 && !get_state(b).preempted; i++)
+		usleep(20000);
+	EXPECT_EQ(1, get_state(b).preempted);
+	/* the next product does not end, and the core does not stop */
+	ASSERT_EQ(0, inject_arm_fault(&inj, NPUSIM_ENGINE_STUCK));
+
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_wait(c.fd, c.sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(-ETIME, npu_sync_status(a->fd, a->sync));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_GUILTY, get_state(a).state);
+	EXPECT_EQ(DRM_NPUEDGE_REASON_TIMEOUT, get_state(a).reason);
+	EXPECT_EQ(-ECANCELED, npu_sync_status(b->fd, b->sync));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, get_state(b).state);
+	EXPECT_EQ(1, npu_sync_status(c.fd, c.sync));
+	EXPECT_EQ(0x3333, c.data[1]);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, get_state(&c).state);
+	inject_close(&inj);
+	npu_client_fini(&c);
 }
 
 TEST_HARNESS_MAIN
