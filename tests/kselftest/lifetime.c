@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Files, queues and processes that go away while jobs are in flight: every fence signals, the device goes on. */
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 
@@ -143,6 +144,112 @@ TEST_F(lifetime, fork_shares_the_file)
 	ASSERT_EQ(0, status);
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
 	EXPECT_EQ(31, c->data[1]);
+}
+
+static int send_file(int socket, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int receive_file(int socket)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd = -EPIPE;
+
+	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* Makes everything, submits, passes the file on and is gone, and with it the address space of the submits. */
+static void maker(int socket, int jobs)
+{
+	struct npu_client c;
+	uint32_t count = 100;
+
+	if (npu_client_init(&c))
+		_exit(1);
+	npu_slow_stream(c.stream, count);
+	npu_copy_stream(c.stream + count, 1, 4);
+	c.data[0] = 0x5ca1ab1e;
+	for (int i = 0; i < jobs; i++) {
+		if (npu_submit(c.fd, c.queue, NPU_STREAM, (count + 3) * NE1_CMD_SIZE, NPU_PARAMS, 0, c.sync))
+			_exit(2);
+	}
+	/* what the receiver cannot know: names, in the order of struct npu_client */
+	if (write(socket, &c, sizeof(c)) != sizeof(c) || send_file(socket, c.fd))
+		_exit(3);
+	_exit(0);
+}
+
+/* @close_at_once: the one who got the file closes it with all jobs in flight, else it uses it first. */
+static void pass_on(struct __test_metadata *_metadata, bool close_at_once)
+{
+	int sockets[2], status, fd, file;
+	struct npu_client c;
+	uint32_t *map;
+	pid_t child;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		close(sockets[0]);
+		maker(sockets[1], 8);
+	}
+	close(sockets[1]);
+	ASSERT_EQ(sizeof(c), read(sockets[0], &c, sizeof(c)));
+	fd = receive_file(sockets[0]);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	file = npu_sync_file(fd, c.sync);
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(0, npu_sync_file_status(file));
+
+	if (!close_at_once) {
+		EXPECT_EQ(1, npu_wait_file(file));
+		map = npu_bo_map(fd, c.bo, NPU_CLIENT_SIZE);
+		ASSERT_NE(MAP_FAILED, map);
+		EXPECT_EQ(0x5ca1ab1e, map[NPU_PAGE / 4 + 1]);
+		/* its queue goes on in the name of whoever has the file */
+		map[NPU_PAGE / 4] = 77;
+		EXPECT_EQ(0, npu_submit(fd, c.queue, NPU_STREAM + 100 * NE1_CMD_SIZE, 192, NPU_PARAMS, 0, c.sync));
+		EXPECT_EQ(0, npu_wait(fd, c.sync, NPU_WAIT_NS));
+		EXPECT_EQ(77, map[NPU_PAGE / 4 + 1]);
+		munmap(map, NPU_CLIENT_SIZE);
+	}
+	close(fd);
+	EXPECT_NE(-ETIME, npu_wait_file(file));
+	close(file);
+	close(sockets[0]);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F_TIMEOUT(lifetime, file_outlives_its_process, 120)
+{
+	pass_on(_metadata, false);
+}
+
+TEST_F_TIMEOUT(lifetime, heir_closes_the_file_mid_job, 120)
+{
+	for (int i = 0; i < 5; i++)
+		pass_on(_metadata, true);
 }
 
 TEST_HARNESS_MAIN

@@ -2,6 +2,7 @@
 /* Whose memory it is: cgroups, and a machine that runs out of it. */
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -23,11 +24,11 @@ static int read_number(const char *path, unsigned long long *value)
 	return n == 1 ? 0 : -EINVAL;
 }
 
-/* Value of a line of /proc/meminfo, in bytes. */
-static unsigned long long meminfo(const char *key)
+/* Value of a line of a file such as /proc/meminfo, in bytes. */
+static unsigned long long file_bytes(const char *path, const char *key)
 {
 	unsigned long long value = 0;
-	FILE *file = fopen("/proc/meminfo", "r");
+	FILE *file = fopen(path, "r");
 	char line[128];
 
 	while (file && fgets(line, sizeof(line), file)) {
@@ -37,6 +38,16 @@ static unsigned long long meminfo(const char *key)
 	if (file)
 		fclose(file);
 	return value;
+}
+
+static unsigned long long meminfo(const char *key)
+{
+	return file_bytes("/proc/meminfo", key);
+}
+
+static unsigned long long status_bytes(const char *key)
+{
+	return file_bytes("/proc/self/status", key);
 }
 
 struct cgroup {
@@ -148,6 +159,44 @@ TEST(limit_of_a_cgroup_is_an_error)
 	EXPECT_EQ(1, npu_copy(&c, NPU_DATA, VA, 4));
 	npu_client_fini(&c);
 	cgroup_leave(&group);
+}
+
+/* Buffers are swapped or charged, never locked: a limit of locked memory is not theirs, the cgroup's is. */
+TEST(limit_of_locked_memory_does_not_matter)
+{
+	const struct rlimit none = { 0 };
+	unsigned long long locked, pinned;
+	struct npu_client c;
+	uint32_t *map;
+	int ret, bo;
+
+	ret = npu_client_init(&c);
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	locked = status_bytes("VmLck");
+	pinned = status_bytes("VmPin");
+	/* root may lock as much as it likes */
+	ret = fork();
+	ASSERT_GE(ret, 0);
+	if (ret) {
+		int status;
+
+		ASSERT_EQ(ret, waitpid(ret, &status, 0));
+		EXPECT_EQ(0, status);
+		npu_client_fini(&c);
+		return;
+	}
+	if (setrlimit(RLIMIT_MEMLOCK, &none) || setuid(65534))
+		_exit(1);
+	bo = npu_bo_create(c.fd, 16 * MIB, 0, 0);
+	map = npu_bo_map(c.fd, bo, 16 * MIB);
+	if (bo < 0 || map == MAP_FAILED || npu_map(c.fd, c.vm, bo, VA, 0, 16 * MIB, 0))
+		_exit(2);
+	map[0] = 0x10c4ed;
+	if (npu_copy(&c, VA, VA + 16 * MIB - 64, 4) != 1 || map[(16 * MIB - 64) / 4] != 0x10c4ed)
+		_exit(3);
+	_exit(status_bytes("VmLck") == locked && status_bytes("VmPin") == pinned ? 0 : 4);
 }
 
 /* Swap space, if there is none, in compressed memory. */

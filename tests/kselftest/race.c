@@ -183,4 +183,74 @@ TEST_F_TIMEOUT(race, unmap_under_a_running_job, 60)
 	}
 }
 
+struct scribbler {
+	union ne1_cmd *stream;
+	unsigned int commands;
+	volatile bool *stop;
+	long rounds;
+};
+
+/* Now a stream that can run, now any bits in any of its words. */
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+	unsigned int seed = 815;
+
+	while (!*s->stop) {
+		volatile uint64_t *words = (volatile uint64_t *)s->stream;
+
+		npu_copy_stream(s->stream, 1, 4);
+		for (int i = 0; i < 4; i++)
+			words[rand_r(&seed) % (s->commands * NE1_CMD_SIZE / 8)] ^= 1ull << rand_r(&seed) % 64;
+		s->rounds++;
+	}
+	return NULL;
+}
+
+/* What the device reads is never what the kernel has checked: commands may change at any time, and harm their owner. */
+TEST_F_TIMEOUT(race, stream_changes_while_it_runs, 120)
+{
+	struct npu_client *c = &self->c, other;
+	volatile bool stop = false;
+	struct scribbler s = { .stream = c->stream, .commands = 3, .stop = &stop };
+	pthread_t thread;
+	int faults = 0;
+
+	ASSERT_EQ(0, npu_client_init(&other));
+	npu_copy_stream(other.stream, 1, 4);
+	memset(other.data, 0x33, NPU_PAGE);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &s));
+	for (int i = 0; i < 500; i++) {
+		int ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+
+		if (!ret) {
+			ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+			ret = npu_sync_status(c->fd, c->sync);
+		}
+		ASSERT_TRUE(ret == 1 || ret == -EIO || ret == -ETIME) {
+			TH_LOG("round %d: %d", i, ret);
+		}
+		if (ret != 1) {
+			faults++;
+			npu_new_queue(c);
+			ASSERT_GT(c->queue, 0);
+		}
+		if (i % 25)
+			continue;
+		other.data[0] = i;
+		ASSERT_EQ(0, npu_submit(other.fd, other.queue, NPU_STREAM, 192, NPU_PARAMS, 0, other.sync));
+		ASSERT_EQ(0, npu_wait(other.fd, other.sync, 3 * NPU_WAIT_NS));
+		ASSERT_EQ(1, npu_sync_status(other.fd, other.sync));
+		ASSERT_EQ(i, other.data[1]);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%d faults of 500 jobs, %ld rounds", faults, s.rounds);
+	EXPECT_GT(faults, 0);
+	for (unsigned int i = 2; i < NPU_PAGE / 4; i++)
+		ASSERT_EQ(0x33333333, other.data[i]);
+	npu_client_fini(&other);
+	EXPECT_EQ(0, npu_device_works());
+}
+
 TEST_HARNESS_MAIN

@@ -9,6 +9,7 @@
 
 #include "kselftest_harness.h"
 #include "sysfs.h"
+#include "vgem.h"
 
 FIXTURE(unbind) {
 	struct npu_client c;
@@ -160,11 +161,18 @@ TEST_F_TIMEOUT(unbind, sync_file_outlives_the_module, 60)
 	struct fence_info fence = { 0 };
 	struct npu_sync_file_info info = { .num_fences = 1, .fences = (uintptr_t)&fence };
 	int file, cancelled, fd, ret = -1;
+	struct drm_prime_handle import = { 0 };
+	struct vgem v;
 	void *noise;
 
 	if (!module)
 		SKIP(return, "NPUEDGE_MODULE is not set");
 	npu_copy_stream(c->stream, 1, 4);
+	/* a foreign buffer keeps the fence as well */
+	ASSERT_EQ(0, vgem_init(&v, NPU_PAGE));
+	import.fd = v.dmabuf;
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &import));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, import.handle, NPU_VA * 2, 0, NPU_PAGE, 0));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
 	file = npu_sync_file(c->fd, c->sync);
@@ -197,12 +205,67 @@ TEST_F_TIMEOUT(unbind, sync_file_outlives_the_module, 60)
 		info.num_fences = 1;
 		close(i ? cancelled : file);
 	}
+	/* dma-buf's own list names the fences of each buffer */
+	if (!access("/sys/kernel/debug/dma_buf/bufinfo", R_OK))
+		EXPECT_EQ(0, system("cat /sys/kernel/debug/dma_buf/bufinfo > /dev/null"));
+	vgem_fini(&v);
 	free(noise);
 
 	fd = open(module, O_RDONLY | O_CLOEXEC);
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, syscall(SYS_finit_module, fd, "", 0));
 	close(fd);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* Any bytes, to any of the driver's calls; most are refused, each at another place. */
+static int garbage_call(int fd, unsigned int nr, unsigned int round, unsigned int *seed)
+{
+	uint32_t args[64];
+	int size = 4 + rand_r(seed) % 30 * 4;
+
+	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+		switch (round % 4) {
+		case 0: args[i] = 0; break;
+		case 1: args[i] = ~0u; break;
+		case 2: args[i] = rand_r(seed) % 4; break;
+		default: args[i] = rand_r(seed); break;
+		}
+	}
+	return npu_ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'd', DRM_COMMAND_BASE + nr, size), args);
+}
+
+#define CALLS		18
+#define GARBAGE		100
+
+/* Who is refused has left the device: nobody is waited for when it goes. */
+TEST_F_TIMEOUT(unbind, after_refused_calls, 60)
+{
+	struct npu_client *c = &self->c;
+	unsigned int seed = 23;
+	int64_t begin;
+	int refused = 0;
+
+	npu_copy_stream(c->stream, 1, 4);
+	for (unsigned int nr = 0; nr < CALLS; nr++) {
+		for (unsigned int round = 0; round < GARBAGE; round++)
+			refused += garbage_call(c->fd, nr, round, &seed) < 0;
+	}
+	/* and some that are right but for one thing */
+	for (int i = 0; i < GARBAGE; i++) {
+		refused += npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, 9999 + i) < 0;
+		refused += npu_submit(c->fd, c->queue, NPU_STREAM, 191, NPU_PARAMS, 0, 0) < 0;
+		refused += npu_map(c->fd, c->vm, 9999 + i, NPU_VA * 2, 0, NPU_PAGE, 0) < 0;
+		refused += npu_map(c->fd, c->vm, c->bo, NPU_VA * 2 + 1, 0, NPU_PAGE, 0) < 0;
+	}
+	EXPECT_GT(refused, CALLS * GARBAGE / 2);
+	begin = npu_deadline(0);
+	ASSERT_EQ(0, npu_unbind(self->slot));
+	EXPECT_LT(npu_deadline(0) - begin, 5000000000ll * npu_slowness());
+	for (unsigned int nr = 0; nr < CALLS; nr++)
+		EXPECT_LT(garbage_call(c->fd, nr, 2, &seed), 0);
+	EXPECT_EQ(-ENODEV, npu_vm_create(c->fd));
+	ASSERT_EQ(0, npu_bind(self->slot));
 	EXPECT_EQ(0, npu_device_works());
 }
 
