@@ -3,7 +3,7 @@
  * What firmware answers, to each kind of message that the driver sends: every status there can be, and answers that come
  * when nobody waits for them any more.  The caller gets an error or not, but whatever it is, it is over.
  *
- * NPU_STATUSES: how many statuses, from 0 on, are tried (256; fewer on slow kernels, as most cost a reset), and then
+ * NPU_STATUSES: how many statuses, from 0 on, are tried (64; fewer on slow kernels, as most cost a reset), and then
  * some of the larger ones.
  */
 #include <signal.h>
@@ -35,7 +35,7 @@ FIXTURE_SETUP(messages)
 	self->timeout = npu_knob_number("job_timeout_ms");
 	if (self->timeout < 0)
 		SKIP(return, "debugfs is not there (job_timeout_ms)");
-	self->statuses = text ? atoi(text) : 256 / npu_slowness();
+	self->statuses = text ? atoi(text) : 64 / npu_slowness();
 }
 
 FIXTURE_TEARDOWN(messages)

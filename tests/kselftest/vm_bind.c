@@ -57,6 +57,9 @@ TEST_F(vm_bind, bad_arguments)
 		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .handle = c->bo, .va = va, .size = 4096 }, -EINVAL },
 		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va, .size = 4096, .bo_offset = 4096 }, -EINVAL },
 		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va }, -EINVAL },
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va, .size = ~4095ull }, -EINVAL },	/* wraps */
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va, .size = -va }, -EINVAL },
+		{ { .op = DRM_NPUEDGE_BIND_UNMAP, .va = va, .size = 1ull << 39 }, -EINVAL },
 	};
 
 	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
