@@ -26,6 +26,8 @@ pick = $(foreach t,$(1),$(if $(filter $(tsan-names),$(notdir $(t))),$(t)))
 ifeq ($(SAN),thread)
 san-tests := $(call pick,$(unit-tests))
 san-scripts := $(call pick,$(script-tests))
+# Each has threads of its own, and limits in time that TSan's slowness may use up.
+san-jobs := --jobs 1
 else
 san-tests := $(unit-tests)
 san-scripts := $(script-tests)
@@ -39,7 +41,7 @@ check-san: ## unit tests under ASan + UBSan, those with threads under TSan
 
 .PHONY: san-unit
 san-unit: $(san-tests) $(test-programs)
-	$(Q)$(run) --suite unit-$(firstword $(subst $(comma), ,$(SAN))) $(san-tests) $(san-scripts)
+	$(Q)$(run) $(san-jobs) --suite unit-$(firstword $(subst $(comma), ,$(SAN))) $(san-tests) $(san-scripts)
 
 check-fuzz: $(fuzzers) ## every fuzzer for a bounded number of runs (needs clang)
 	$(Q)$(run) --suite fuzz $(foreach f,$(fuzzers),"tests/fuzz/smoke $(f)")

@@ -380,17 +380,18 @@ def test_log_level():
     with Machine() as host:
         queue = Queue(host, 0, Vm(host, 1))
         queue.run(end())
-        assert "D queue 0: seqno 0x1 ended" in host.log()
+        # what firmware says of an event or a reply may come after it
+        wait_until(lambda: "D queue 0: seqno 0x1 ended" in host.log())
         assert host.call(C.NE1_CMD_LOG_LEVEL, C.NE1_LOG_WARN) == C.NE1_MSG_OK
         before = host.log()
         queue.run(end())
         assert host.call(C.NE1_CMD_QUEUE_SUSPEND, 0) == C.NE1_MSG_OK
         assert host.log() == before
         assert host.call(C.NE1_CMD_LOG_LEVEL, 7) == C.NE1_MSG_BAD_FIELD
-        assert "W command 7 for 7: status 2" in host.log()
+        wait_until(lambda: "W command 7 for 7: status 2" in host.log())
         assert host.call(C.NE1_CMD_LOG_LEVEL, C.NE1_LOG_INFO) == C.NE1_MSG_OK
         assert host.call(C.NE1_CMD_QUEUE_RESUME, 0) == C.NE1_MSG_OK
-        assert "I queue 0: resumed" in host.log()
+        wait_until(lambda: "I queue 0: resumed" in host.log())
 
 
 def test_rollback():
