@@ -12,6 +12,7 @@
 #include "npuedge.h"
 
 #define FUZZ_FILES	2
+#define FUZZ_ROOM	(257 * NPU_PAGE)	/* values of PERFMON_READ at the largest count and stride */
 #define FUZZ_IDS	12	/* higher ids are given back at once, so that guesses hit */
 #define FUZZ_NUMBERS	256	/* of requests: _IOC_NR() */
 
@@ -23,7 +24,8 @@ struct fuzzer {
 	unsigned long calls[FUZZ_NUMBERS], good[FUZZ_NUMBERS];	/* by number of the request */
 	unsigned long long bad_request;
 	int bad;	/* an errno that no call may return */
-	void *nowhere;	/* a page without access */
+	void *room;	/* FUZZ_ROOM bytes of all threads, for calls that write as much as they are told to */
+	void *nowhere;	/* a page without access, right behind it */
 };
 
 static inline uint64_t roll(struct fuzzer *f)

@@ -219,7 +219,7 @@ static void fuzz_submit(struct fuzzer *f, struct npu_client *c)
 
 static void fuzz_perfmon_read(struct fuzzer *f, struct npu_client *c)
 {
-	struct drm_npuedge_perfmon_value values[2 * ELEMENTS];
+	struct drm_npuedge_perfmon_value *values = f->room;
 	struct drm_npuedge_perfmon_read args = {
 		.id = some_id(f), .flags = some(f, below(f, 2)),
 		.values = some_array(f, values, sizeof(values[0]), 1 + below(f, 2 * ELEMENTS)),
@@ -458,7 +458,7 @@ FIXTURE(fuzz) {
 	struct npu_client files[FUZZ_FILES];
 	struct fuzzer f[THREADS];
 	atomic_bool stop;
-	void *nowhere;
+	void *room, *nowhere;
 };
 
 FIXTURE_SETUP(fuzz)
@@ -472,9 +472,10 @@ FIXTURE_SETUP(fuzz)
 			SKIP(return, "no npuedge device");
 		ASSERT_EQ(0, ret);
 	}
-	pages = mmap(NULL, 2 * NPU_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages = mmap(NULL, FUZZ_ROOM + NPU_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, pages);
-	self->nowhere = pages + NPU_PAGE;
+	self->room = pages;
+	self->nowhere = pages + FUZZ_ROOM;
 	ASSERT_EQ(0, mprotect(self->nowhere, NPU_PAGE, PROT_NONE));
 }
 
@@ -512,6 +513,7 @@ TEST_F_TIMEOUT(fuzz, ioctls, 300)
 		self->f[i].random = (seed + i) * 0x9e3779b97f4a7c15ull | 1;
 		self->f[i].stop = &self->stop;
 		self->f[i].renews = !i;
+		self->f[i].room = self->room;
 		self->f[i].nowhere = self->nowhere;
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fuzz_run, &self->f[i]));
 	}

@@ -245,7 +245,7 @@ static void *call_and_pause(void *arg)
 }
 
 /* Without a delay it sleeps after every job and call, while others are about to make one. */
-TEST_F_TIMEOUT(power, sleeps_between_calls_of_all_kinds, 60)
+TEST_F_TIMEOUT(power, sleeps_between_calls_of_all_kinds, 300)
 {
 	struct caller callers[THREADS];
 	pthread_t threads[THREADS];
