@@ -55,6 +55,6 @@ void placement_log(const struct placement *p, const char *device, uint32_t n_job
 			len += snprintf(why + len, sizeof(why) - len, "%s%u %s: %s",
 					len ? "; " : " (", p->entry[i].n_cpu, p->entry[i].op,
 					p->entry[i].reason);
-	npu_log(NPU_LOG_INFO, "%s: %u ops of a token on the NPU in %u jobs, %u on the CPU%s%s",
-		device, p->n_npu, n_jobs, p->n_cpu, why, len ? ")" : "");
+	npu_log(NPU_LOG_INFO, "%s: %u ops of a token on the NPU in %u job%s, %u on the CPU%s%s",
+		device, p->n_npu, n_jobs, n_jobs == 1 ? "" : "s", p->n_cpu, why, len ? ")" : "");
 }
