@@ -7,6 +7,7 @@
 
 #include "kselftest_harness.h"
 #include "buffer.h"
+#include "debugfs.h"
 
 #define SIZE	(4ull << 20)
 #define VA	(1ull << 32)
@@ -106,29 +107,20 @@ TEST_F(dmabuf, from_udmabuf)
 	expect_gone(_metadata, c);
 }
 
-/* A udmabuf of huge pages: of hugetlbfs, or of tmpfs if the kernel has no other. */
-static int huge_udmabuf(int *memfd)
-{
-	static const char huge[] = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-	int dmabuf = npu_udmabuf(SIZE, MFD_HUGETLB, memfd);
-
-	if (dmabuf != -ENOSYS)
-		return dmabuf;
-	npu_write_text(huge, "always");
-	dmabuf = npu_udmabuf(SIZE, 0, memfd);
-	npu_write_text(huge, "never");
-	return dmabuf;
-}
+#define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
 
 TEST_F(dmabuf, contiguous_memory_gets_big_leaves)
 {
 	struct npu_client *c = &self->c;
-	int memfd = -1, dmabuf = -ENOMEM;
+	char *before = npu_read_file(HUGE_PAGES, NULL);
+	int memfd = -1, dmabuf;
 
-	npu_write_text("/proc/sys/vm/nr_hugepages", "2");
 	if (npu_debugfs_open("vas", O_RDONLY) < 0)
 		SKIP(return, "no debugfs");
-	dmabuf = huge_udmabuf(&memfd);
+	if (!before)
+		SKIP(return, "kernel without CONFIG_HUGETLBFS");
+	npu_write_text(HUGE_PAGES, "2");
+	dmabuf = npu_udmabuf(SIZE, MFD_HUGETLB, &memfd);
 	if (dmabuf == -ENOENT)
 		SKIP(return, "kernel without CONFIG_UDMABUF");
 	ASSERT_GE(dmabuf, 0);
@@ -136,6 +128,8 @@ TEST_F(dmabuf, contiguous_memory_gets_big_leaves)
 	EXPECT_TRUE(npu_debugfs_has("vas", "rw first leaf 2048 KiB"));
 	close(dmabuf);
 	close(memfd);
+	npu_write_text(HUGE_PAGES, before);
+	free(before);
 }
 
 TEST_F(dmabuf, from_vgem)

@@ -478,21 +478,17 @@ static int boot_state(void)
  * Unbound while the driver makes up its mind to reset the device: a message got no answer within 5 s, and the heartbeat
  * is waited for 2 s more.  What is unbound then stays stopped.
  */
-TEST_F_TIMEOUT(device, unbind_ends_a_recovery, 120)
+/* A job hangs and firmware with it; @file ends with the job.  Waits until the driver has told firmware to stop it. */
+static void hang(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c, int *file)
 {
-	struct npu_inject *inj = &self->inj;
-	struct npu_client *c = &self->c;
-	char slot[64], path[256];
+	char path[256];
 	uint32_t size;
-	int file;
 
-	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
-	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "1000"));
-	ASSERT_EQ(0, npu_client_init(c));
 	npu_dumps_clear();
+	ASSERT_EQ(0, npu_client_init(c));
 	size = npu_slow_stream(c->stream, npu_slow_count(c, 10000));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
-	file = npu_sync_file(c->fd, c->sync);
+	*file = npu_sync_file(c->fd, c->sync);
 	usleep(100000);
 	inject_begin(inj, NPUSIM_FW_HANG);
 	inject_arg(inj, 0, 0);
@@ -501,13 +497,31 @@ TEST_F_TIMEOUT(device, unbind_ends_a_recovery, 120)
 	for (int i = 0; i < 500 && npu_glob("/sys/class/devcoredump/devcd*/data", path, sizeof(path)); i++)
 		usleep(20000);
 	ASSERT_EQ(0, npu_glob("/sys/class/devcoredump/devcd*/data", path, sizeof(path)));
-	usleep(6000000);
-	/* a slow machine makes the text of the dump for longer than that */
-	if (npu_sync_file_status(file)) {
+}
+
+TEST_F_TIMEOUT(device, unbind_ends_a_recovery, 240)
+{
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+	unsigned int ms = 6000;
+	char slot[64];
+	int file;
+
+	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "1000"));
+	hang(_metadata, inj, c, &file);
+	usleep(ms * 1000);
+	/* A busy machine may have been late, and the recovery over: sooner then, at worst while the answer is waited for. */
+	while (npu_sync_file_status(file) && ms > 1000) {
 		inject_disarm_all(inj);
 		close(file);
-		SKIP(return, "the moment was missed");
+		npu_client_fini(c);
+		ASSERT_EQ(0, npu_device_works());
+		ms -= 1000;
+		hang(_metadata, inj, c, &file);
+		usleep(ms * 1000);
 	}
+	EXPECT_EQ(0, npu_sync_file_status(file));
 	ASSERT_EQ(0, npu_unbind(slot));
 	EXPECT_EQ(NE1_BOOT_STATE_RESET, boot_state());
 	EXPECT_EQ(-ENODEV, npu_wait_file(file));

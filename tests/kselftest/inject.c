@@ -10,10 +10,10 @@ FIXTURE(inject) {
 
 FIXTURE_SETUP(inject)
 {
-	if (npu_client_init(&self->c))
-		SKIP(return, "no npuedge device");
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
+	const char *missing = inject_client(&self->inj, &self->c);
+
+	if (missing)
+		SKIP(return, "%s", missing);
 }
 
 FIXTURE_TEARDOWN(inject)

@@ -137,6 +137,15 @@ static inline void inject_close(struct npu_inject *inj)
 	inj->window = NULL;
 }
 
+/* A client and the window, for a fixture: NULL, or what is missing.  Both may be closed in either case. */
+static inline const char *inject_client(struct npu_inject *inj, struct npu_client *c)
+{
+	inj->window = NULL;
+	if (npu_client_init(c))
+		return "no npuedge device that works";
+	return inject_open(inj) ? INJECT_ABSENT : NULL;
+}
+
 /* From the fault's defaults on; then what should differ; then inject_arm(). */
 static inline void inject_begin(struct npu_inject *inj, enum npusim_fault fault)
 {

@@ -20,13 +20,10 @@ FIXTURE(integrity) {
 
 FIXTURE_SETUP(integrity)
 {
-	int ret = npu_client_init(&self->c);
+	const char *missing = inject_client(&self->inj, &self->c);
 
-	if (ret == -ENODEV)
-		SKIP(return, "no npuedge device");
-	ASSERT_EQ(0, ret);
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
+	if (missing)
+		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, npu_client_init(&self->other));
 	self->resets = npu_knob_number("reset");
 	for (int i = 0; i < WORDS; i++)

@@ -25,13 +25,10 @@ FIXTURE(messages) {
 FIXTURE_SETUP(messages)
 {
 	const char *text = getenv("NPU_STATUSES");
-	int ret = npu_client_init(&self->c);
+	const char *missing = inject_client(&self->inj, &self->c);
 
-	if (ret == -ENODEV)
-		SKIP(return, "no npuedge device");
-	ASSERT_EQ(0, ret);
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
+	if (missing)
+		SKIP(return, "%s", missing);
 	self->timeout = npu_knob_number("job_timeout_ms");
 	if (self->timeout < 0)
 		SKIP(return, "debugfs is not there (job_timeout_ms)");
@@ -117,6 +114,16 @@ static int send_counters(struct npu_client *c)
 	return ret ? ret : npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_PERFMON_DESTROY, &destroy);
 }
 
+static int send_log_level(struct npu_client *c)
+{
+	long long level = npu_knob_number("fw_log_level");
+	char text[32];
+
+	(void)c;
+	snprintf(text, sizeof(text), "%lld", level);
+	return level < 0 ? (int)level : npu_knob_write("fw_log_level", text);
+}
+
 static const struct {
 	const char *name;
 	uint16_t type;
@@ -128,6 +135,7 @@ static const struct {
 	{ "QUEUE_RESET", NE1_CMD_QUEUE_RESET, send_reset },
 	{ "VM_FLUSH", NE1_CMD_VM_FLUSH, send_flush },
 	{ "COUNTERS", NE1_CMD_COUNTERS, send_counters },
+	{ "LOG_LEVEL", NE1_CMD_LOG_LEVEL, send_log_level, true },
 };
 
 static void try_status(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c, size_t kind,
@@ -250,27 +258,36 @@ TEST_F_TIMEOUT(messages, late_reply_after_the_owner_died, 120)
 	}
 }
 
-/* A core that does not stop when firmware tells it to: firmware says so, and only a reset helps. */
-TEST_F_TIMEOUT(messages, core_that_does_not_stop, 120)
+/*
+ * A core that does not stop when firmware tells it to: firmware says so, and only a reset helps.  Before that the others'
+ * queues are held, which needs nobody's consent: @status is the answer to that.
+ */
+static void core_does_not_stop(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c,
+			       unsigned int status)
 {
-	struct npu_client *c = &self->c, other;
 	struct drm_npuedge_queue_get_state state;
+	struct npu_client other;
 	long long resets = npu_knob_number("reset");
 
 	ASSERT_EQ(0, npu_client_init(&other));
-	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "1000"));
 	npu_new_queue(c);
 	ASSERT_GT(c->queue, 0);
-	inject_begin(&self->inj, NPUSIM_STOP_IGNORED);
-	inject_count(&self->inj, 0);
-	ASSERT_EQ(0, inject_arm(&self->inj));
+	inject_begin(inj, NPUSIM_STOP_IGNORED);
+	inject_count(inj, 0);
+	ASSERT_EQ(0, inject_arm(inj));
+	inject_begin(inj, NPUSIM_REPLY_STATUS);
+	inject_arg(inj, 0, NE1_CMD_QUEUE_SUSPEND);
+	inject_arg(inj, 1, status);
+	inject_count(inj, 0);
+	ASSERT_EQ(0, inject_arm(inj));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0, c->sync));
 	usleep(50000);
 	npu_copy_stream(other.stream, 1, 4);
 	ASSERT_EQ(0, npu_submit(other.fd, other.queue, NPU_STREAM, 192, NPU_PARAMS, 0, other.sync));
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(-ETIME, npu_sync_status(c->fd, c->sync));
-	EXPECT_GE(inject_fired(&self->inj, NPUSIM_STOP_IGNORED), 1);
+	EXPECT_GE(inject_fired(inj, NPUSIM_STOP_IGNORED), 1);
+	EXPECT_GE(inject_fired(inj, NPUSIM_REPLY_STATUS), 1);
 	state = (struct drm_npuedge_queue_get_state){ .id = c->queue };
 	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
 	EXPECT_EQ(DRM_NPUEDGE_QUEUE_GUILTY, state.state);
@@ -278,9 +295,19 @@ TEST_F_TIMEOUT(messages, core_that_does_not_stop, 120)
 	ASSERT_EQ(0, npu_wait(other.fd, other.sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(other.fd, other.sync));
 	EXPECT_EQ(resets + 1, npu_knob_number("reset"));
-	inject_disarm_all(&self->inj);
+	inject_disarm_all(inj);
 	EXPECT_EQ(0, npu_device_works());
 	npu_client_fini(&other);
+	npu_dumps_clear();
+}
+
+TEST_F_TIMEOUT(messages, core_that_does_not_stop, 240)
+{
+	static const unsigned int statuses[] = { NE1_MSG_OK, NE1_MSG_BAD_TYPE, 0xffff };
+
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "1000"));
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		core_does_not_stop(_metadata, &self->inj, &self->c, statuses[i]);
 }
 
 /* Hung for good, and its owner, or the driver, goes: fences signal at once all the same. */

@@ -281,8 +281,8 @@ static inline int npu_sync_status(int fd, uint32_t handle)
 }
 
 /* One job with one stream; either sync may be 0. */
-static inline int npu_submit(int fd, uint32_t queue, uint64_t stream, uint32_t size, uint64_t params,
-			     uint32_t in_sync, uint32_t out_sync)
+static inline int npu_submit_flags(int fd, uint32_t queue, uint64_t stream, uint32_t size, uint64_t params,
+				   uint32_t in_sync, uint32_t out_sync, uint32_t flags)
 {
 	struct drm_npuedge_stream streams = { .va = stream, .size = size };
 	struct drm_npuedge_sync in = { .handle = in_sync }, out = { .handle = out_sync };
@@ -291,6 +291,7 @@ static inline int npu_submit(int fd, uint32_t queue, uint64_t stream, uint32_t s
 		.params_va = params,
 		.in_syncs = { .stride = sizeof(in), .count = !!in_sync, .ptr = (uintptr_t)&in },
 		.out_syncs = { .stride = sizeof(out), .count = !!out_sync, .ptr = (uintptr_t)&out },
+		.flags = flags,
 	};
 	struct drm_npuedge_submit submit = {
 		.queue_id = queue,
@@ -298,6 +299,12 @@ static inline int npu_submit(int fd, uint32_t queue, uint64_t stream, uint32_t s
 	};
 
 	return npu_ioctl(fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+}
+
+static inline int npu_submit(int fd, uint32_t queue, uint64_t stream, uint32_t size, uint64_t params,
+			     uint32_t in_sync, uint32_t out_sync)
+{
+	return npu_submit_flags(fd, queue, stream, size, params, in_sync, out_sync, 0);
 }
 
 /*
@@ -318,12 +325,13 @@ struct npu_client {
 	union ne1_cmd *stream;
 };
 
-static inline int npu_client_init(struct npu_client *c)
+/* Of an open device, which it takes over. */
+static inline int npu_client_init_fd(struct npu_client *c, int fd)
 {
 	memset(c, 0, sizeof(*c));
-	c->fd = npu_open();
-	if (c->fd < 0)
-		return c->fd;
+	c->fd = fd;
+	if (fd < 0)
+		return fd;
 	c->vm = npu_vm_create(c->fd);
 	c->bo = npu_bo_create(c->fd, NPU_CLIENT_SIZE, 0, 0);
 	c->sync = npu_syncobj_create(c->fd);
@@ -340,6 +348,12 @@ static inline int npu_client_init(struct npu_client *c)
 	if (c->queue < 0)
 		return c->queue;
 	return npu_map(c->fd, c->vm, c->bo, NPU_VA, 0, NPU_CLIENT_SIZE, 0);
+}
+
+/* Of the first device. */
+static inline int npu_client_init(struct npu_client *c)
+{
+	return npu_client_init_fd(c, npu_open());
 }
 
 static inline void npu_client_fini(struct npu_client *c)

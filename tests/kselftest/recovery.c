@@ -37,19 +37,7 @@ FIXTURE_TEARDOWN(recovery)
 
 static int submit_flags(struct npu_client *c, uint32_t size, uint32_t flags)
 {
-	struct drm_npuedge_stream stream = { .va = NPU_STREAM, .size = size };
-	struct drm_npuedge_sync out = { .handle = c->sync };
-	struct drm_npuedge_job job = {
-		.streams = { .stride = sizeof(stream), .count = 1, .ptr = (uintptr_t)&stream },
-		.params_va = NPU_PARAMS,
-		.out_syncs = { .stride = sizeof(out), .count = 1, .ptr = (uintptr_t)&out },
-		.flags = flags,
-	};
-	struct drm_npuedge_submit submit = {
-		.queue_id = c->queue, .jobs = { .stride = sizeof(job), .count = 1, .ptr = (uintptr_t)&job },
-	};
-
-	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+	return npu_submit_flags(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync, flags);
 }
 
 static struct drm_npuedge_queue_get_state get_state(struct npu_client *c)

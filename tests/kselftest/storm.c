@@ -22,13 +22,10 @@ FIXTURE(storm) {
 
 FIXTURE_SETUP(storm)
 {
-	int ret = npu_client_init(&self->a);
+	const char *missing = inject_client(&self->inj, &self->a);
 
-	if (ret == -ENODEV)
-		SKIP(return, "no npuedge device");
-	ASSERT_EQ(0, ret);
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
+	if (missing)
+		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, npu_client_init(&self->b));
 	self->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ASSERT_GE(self->log, 0);
