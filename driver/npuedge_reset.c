@@ -14,6 +14,9 @@
  * 3. if firmware does not boot, or resets follow one another without a job that ends well in
  *    between, the device is lost: all fences signal, the device is unplugged.
  *
+ * The accel device sends an event to user space after each reset, WEDGED=none, and when it is
+ * lost, WEDGED=rebind,bus-reset: what helps then.
+ *
  * Timeouts and resets run on one ordered workqueue.  Fences wait for it, so that nothing here
  * allocates memory or takes a lock under which memory is allocated.
  */

@@ -2,6 +2,7 @@
 /* The driver's debugfs files: what they show is there, and what is written has an effect. */
 #include "kselftest_harness.h"
 #include "debugfs.h"
+#include "uevent.h"
 
 FIXTURE(debugfs) {
 	struct npu_client c;
@@ -84,13 +85,17 @@ TEST_F(debugfs, log_and_its_level)
 	EXPECT_EQ(2, npu_knob_number("fw_log_level"));
 }
 
-TEST_F(debugfs, resets_are_counted)
+TEST_F(debugfs, resets_are_counted_and_told)
 {
 	long long before = npu_knob_number("reset");
+	int events = npu_uevent_open();
 
+	ASSERT_GE(events, 0);
 	ASSERT_EQ(0, npu_knob_write("reset", "1"));
 	EXPECT_EQ(before + 1, npu_knob_number("reset"));
+	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=none", 5000));
 	EXPECT_EQ(0, npu_device_works());
+	close(events);
 }
 
 /* Has the next event of this kind fail, once. */

@@ -8,6 +8,7 @@
 #include "debugfs.h"
 #include "inject.h"
 #include "ne1_fwabi.h"
+#include "uevent.h"
 
 /* How a job, or a call, may end. */
 #define OK		(1u << 0)
@@ -381,9 +382,10 @@ static bool is_lost(int fd)
 
 static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c)
 {
+	int events = npu_uevent_open(), file;
 	char slot[64];
-	int file;
 
+	ASSERT_GE(events, 0);
 	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
 	ASSERT_EQ(0, npu_client_init(c));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 400), NPU_PARAMS, 0, c->sync));
@@ -393,6 +395,8 @@ static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, stru
 	npu_knob_write("reset", "1");
 	EXPECT_LT(npu_wait_file(file), 0);
 	EXPECT_TRUE(is_lost(c->fd));
+	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=rebind,bus-reset", 5000));
+	close(events);
 	close(file);
 	npu_client_fini(c);
 	memset(c, 0, sizeof(*c));
