@@ -220,7 +220,9 @@ int npuedge_bind_reserve(struct npuedge_bind *bind)
 					      npuedge_gem_gpuva_lock(bind->obj));
 	if (!bind->vm_bo)
 		return -ENOMEM;
-	drm_gpuvm_bo_extobj_add(bind->vm_bo);
+	/* Others join when they are evicted, see npuedge_evict.c. */
+	if (bind->obj->import_attach)
+		drm_gpuvm_bo_extobj_add(bind->vm_bo);
 	return 0;
 }
 

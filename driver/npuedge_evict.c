@@ -6,10 +6,15 @@
  * mappings stay in drm_gpuvm's tree, only the page-table entries go; the buffer is then on the
  * list of evicted ones of each VM, and the next submit of that VM restores them all.
  *
- * A job's fence is in the reservation objects of its VM and of all shareable buffers mapped there,
- * and so is that of a queued bind in those of its VM and its buffers.  If all of them have
- * signalled, no job uses the buffer and no bind refers to its pages, and none will while the
- * objects are locked.  While they are, the buffer stays connected to the same VMs.
+ * A job's fence is in the reservation object of its VM, that of a queued bind in those of its VM
+ * and its buffers.  If all fences of a buffer and of the VMs that map it have signalled, no job
+ * uses the buffer and no bind refers to its pages, and none will while the objects are locked.
+ * While they are, the buffer stays connected to the same VMs.
+ *
+ * So a submit need not lock, and put a fence into, each shareable buffer that its VM maps, of which
+ * there may be thousands: to hold the VM's lock is enough for them to stay.  On drm_gpuvm's list of
+ * external objects, which a submit does lock, are only those that need it: buffers that were
+ * evicted, until they are put back, and imported ones, whose fences are another driver's business.
  *
  * A buffer whose contents were dropped is not put back: a job that uses it faults.
  */
@@ -49,6 +54,26 @@ unsigned long npuedge_evict_last_use(struct npuedge_gem *bo)
 	}
 	mutex_unlock(lock);
 	return last;
+}
+
+/**
+ * npuedge_evict_in_use() - whether a job or a queued bind may use a buffer
+ * @bo: buffer that is not a view, referenced; may sleep
+ *
+ * Return: true if so, unless that has changed since.
+ */
+bool npuedge_evict_in_use(struct npuedge_gem *bo)
+{
+	struct mutex *lock = npuedge_gem_gpuva_lock(&bo->base);
+	bool idle = dma_resv_test_signaled(bo->base.resv, DMA_RESV_USAGE_BOOKKEEP);
+	struct drm_gpuvm_bo *vm_bo;
+
+	mutex_lock(lock);
+	drm_gem_for_each_gpuvm_bo(vm_bo, &bo->base)
+		idle = idle && dma_resv_test_signaled(drm_gpuvm_resv(vm_bo->vm),
+						      DMA_RESV_USAGE_BOOKKEEP);
+	mutex_unlock(lock);
+	return !idle;
 }
 
 /* Unlock the VMs that map a buffer and do not share its lock, up to @end. */
@@ -144,6 +169,8 @@ static void npuedge_evict_clear(struct drm_gpuvm_bo *vm_bo)
 	/* It still is, if something was mapped after an eviction and no job has come since. */
 	if (!vm_bo->evicted)
 		drm_gpuvm_bo_evict(vm_bo, true);
+	/* The next submit has to lock it, unless it shares the VM's lock. */
+	drm_gpuvm_bo_extobj_add(vm_bo);
 
 	mutex_lock(&vm->op_lock);
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
@@ -284,6 +311,8 @@ int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
 		}
 	}
 	drm_gpuvm_bo_evict(vm_bo, false);
+	/* As npuedge_evict_clear() put it there: the VM's lock protects that list. */
+	list_del_init(&vm_bo->list.entry.extobj);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
 #include "npuedge_drv.h"
+#include "npuedge_evict.h"
 #include "npuedge_fdinfo.h"
 #include "npuedge_gem.h"
 #include "npuedge_queue.h"
@@ -45,7 +46,7 @@ static void npuedge_fdinfo_engine(struct drm_printer *p, struct npuedge_file *f)
 static void npuedge_fdinfo_add(struct drm_memory_stats *stats, struct drm_gem_object *obj)
 {
 	enum drm_gem_object_status status = obj->funcs->status(obj);
-	bool active = !dma_resv_test_signaled(obj->resv, DMA_RESV_USAGE_BOOKKEEP);
+	bool active = npuedge_evict_in_use(npuedge_gem_target(to_npuedge_gem(obj)));
 
 	if (drm_gem_object_is_shared_for_memory_stats(obj))
 		stats->shared += obj->size;
@@ -61,16 +62,28 @@ static void npuedge_fdinfo_add(struct drm_memory_stats *stats, struct drm_gem_ob
 	}
 }
 
+/* The buffer with the lowest handle from @id on, referenced, or NULL. */
+static struct drm_gem_object *npuedge_fdinfo_next(struct drm_file *file, int *id)
+{
+	struct drm_gem_object *obj;
+
+	spin_lock(&file->table_lock);
+	obj = idr_get_next(&file->object_idr, id);
+	if (obj)
+		drm_gem_object_get(obj);
+	spin_unlock(&file->table_lock);
+	return obj;
+}
+
 static void npuedge_fdinfo_memory(struct drm_printer *p, struct drm_file *file)
 {
 	struct drm_memory_stats stats = { };
 	struct drm_gem_object *obj;
-	int id;
 
-	spin_lock(&file->table_lock);
-	idr_for_each_entry(&file->object_idr, obj, id)
+	for (int id = 0; (obj = npuedge_fdinfo_next(file, &id)); id++) {
 		npuedge_fdinfo_add(&stats, obj);
-	spin_unlock(&file->table_lock);
+		drm_gem_object_put(obj);
+	}
 
 	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_ACTIVE | DRM_GEM_OBJECT_RESIDENT |
 			       DRM_GEM_OBJECT_PURGEABLE, "memory");

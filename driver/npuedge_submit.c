@@ -3,9 +3,9 @@
  * DOC: Submission
  *
  * Four steps: collect, lock, arm, push.  Collecting copies what user space passed, makes the
- * jobs, finds their dependencies and allocates all that signalling will need.  Locking reserves a
- * fence slot in the VM and in the shareable buffers mapped there.  From arming on nothing can
- * fail.
+ * jobs, finds their dependencies and allocates all that signalling will need.  Locking reserves
+ * fence slots in the VM and in those buffers that need it, see npuedge_evict.c.  From arming on
+ * nothing can fail.
  *
  * All jobs of a call go to one queue, which runs them in order.  So a wait for what an earlier
  * job of the same call signals, or for its use of a buffer, needs no fence: it is dropped.
@@ -211,7 +211,7 @@ static int npuedge_submit_collect(struct npuedge_submit *submit,
 	return ret;
 }
 
-/* Slots for a fence of each job in what the VM maps, and for one more in what they use. */
+/* Slots for a fence of each job in what is locked for the VM, and for one more in what they use. */
 static int npuedge_submit_lock_all(struct npuedge_submit *submit)
 {
 	int ret;

@@ -55,7 +55,7 @@ int npuedge_vm_check(struct npuedge_vm *vm)
 }
 
 /**
- * npuedge_vm_lock() - lock a VM and the shareable buffers that are mapped in it
+ * npuedge_vm_lock() - lock a VM, and of the buffers mapped in it the evicted and the imported ones
  * @vm: address space
  * @exec: locking context, within drm_exec_until_all_locked()
  * @fences: fences that will be added to each reservation object

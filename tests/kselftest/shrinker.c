@@ -168,6 +168,38 @@ TEST_F_TIMEOUT(shrinker, what_is_in_use_stays, 60)
 	npu_client_fini(&idle);
 }
 
+TEST_F_TIMEOUT(shrinker, what_another_vm_uses_stays, 60)
+{
+	struct npu_client *c = &self->c, other;
+	int handle, dmabuf = npu_export(c->fd, self->bo, DRM_RDWR);
+	uint64_t before, size;
+
+	ASSERT_EQ(0, npu_client_init(&other));
+	handle = npu_import(other.fd, dmabuf);
+	close(dmabuf);
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->bo, VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(other.fd, other.vm, handle, VA, 0, SIZE, DRM_NPUEDGE_BIND_READONLY));
+	for (int round = 0; round < 2; round++) { /* the second time it has come back from swap */
+		size = npu_slow_stream(other.stream, 60);
+		ASSERT_EQ(0, npu_submit(other.fd, other.queue, NPU_STREAM, size, NPU_PARAMS, 0, other.sync));
+		before = npu_memory(c->fd).resident_bytes;
+		/* the idle VM's owner sees that it is in use too */
+		EXPECT_GE(npu_fdinfo(c->fd, "drm-active-memory"), (long long)SIZE);
+		ASSERT_EQ(0, npu_shrink(ALL));
+		if (npu_wait(other.fd, other.sync, 0) == -ETIME)
+			EXPECT_EQ(before - NPU_CLIENT_SIZE, npu_memory(c->fd).resident_bytes);
+		EXPECT_EQ(0, npu_wait(other.fd, other.sync, NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(other.fd, other.sync));
+		EXPECT_EQ(0, npu_fdinfo(c->fd, "drm-active-memory"));
+
+		ASSERT_EQ(0, npu_shrink(ALL));
+		EXPECT_EQ(before - SIZE - 2 * NPU_CLIENT_SIZE, npu_memory(c->fd).resident_bytes);
+		EXPECT_EQ(0, npu_wrong_pages(&other, VA, SIZE, 1, 301));
+		EXPECT_EQ(1, npu_copy(c, NPU_DATA, NPU_DATA + 4, 4)); /* the idle client's own comes back */
+	}
+	npu_client_fini(&other);
+}
+
 TEST_F(shrinker, what_others_hold_stays)
 {
 	struct npu_client *c = &self->c;
