@@ -318,15 +318,14 @@ int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
 
 /**
  * npuedge_evict_restore_vm() - put all buffers back into an address space, which a job will use
- * @vm: address space, locked by npuedge_vm_lock()
- * @exec: locking context
+ * @vm: address space, locked by npuedge_vm_lock(), or alone if npuedge_vm_locks_no_buffer()
  *
  * They stay at least until the VM is unlocked.
  *
  * Return: 0 or -ENOMEM.
  */
-int npuedge_evict_restore_vm(struct npuedge_vm *vm, struct drm_exec *exec)
+int npuedge_evict_restore_vm(struct npuedge_vm *vm)
 {
 	WRITE_ONCE(vm->used, jiffies ?: 1);
-	return drm_gpuvm_validate(&vm->base, exec);
+	return drm_gpuvm_validate(&vm->base, NULL);
 }

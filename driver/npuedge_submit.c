@@ -73,8 +73,12 @@ struct npuedge_submit {
 	struct npuedge_submit_job one;
 	/** @count: number of @jobs that are filled in */
 	u32 count;
+	/** @uses: a job is synchronised with buffers implicitly */
+	bool uses;
 	/** @signalled: what the jobs signal whose waits are known */
 	struct list_head signalled;
+	/** @vm_only: the VM's lock is held and no other; else those of @exec */
+	bool vm_only;
 	/** @exec: locks */
 	struct drm_exec exec;
 };
@@ -101,6 +105,7 @@ static int npuedge_submit_add_uses(struct npuedge_submit *submit, struct npuedge
 	if (ret || !array->count)
 		return ret;
 
+	submit->uses = true;
 	sj->uses = kvzalloc_objs(*sj->uses, array->count, GFP_KERNEL_ACCOUNT);
 	if (!sj->uses)
 		return -ENOMEM;
@@ -227,23 +232,60 @@ static int npuedge_submit_lock_all(struct npuedge_submit *submit)
 	return ret;
 }
 
-static int npuedge_submit_lock(struct npuedge_submit *submit)
+static int npuedge_submit_lock_many(struct npuedge_submit *submit)
 {
 	int ret = 0;
 
+	drm_exec_init(&submit->exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      NPUEDGE_FEW_LOCKS);
 	drm_exec_until_all_locked(&submit->exec) {
 		ret = npuedge_submit_lock_all(submit);
 		drm_exec_retry_on_contention(&submit->exec);
 		if (ret)
 			break;
 	}
-	return ret ?: npuedge_evict_restore_vm(submit->queue->vm, &submit->exec);
+	if (ret)
+		drm_exec_fini(&submit->exec);
+	return ret;
+}
+
+/* For one lock, which is all that most submits need, drm_exec's book-keeping is not worth it. */
+static int npuedge_submit_lock(struct npuedge_submit *submit)
+{
+	struct npuedge_vm *vm = submit->queue->vm;
+	struct dma_resv *resv = drm_gpuvm_resv(&vm->base);
+	int ret;
+
+	if (submit->uses)
+		return npuedge_submit_lock_many(submit);
+
+	ret = dma_resv_lock_interruptible(resv, NULL);
+	if (ret)
+		return ret;
+
+	submit->vm_only = npuedge_vm_locks_no_buffer(vm);
+	ret = submit->vm_only ? dma_resv_reserve_fences(resv, submit->count) : 0;
+	if (ret || !submit->vm_only)
+		dma_resv_unlock(resv);
+	return ret || submit->vm_only ? ret : npuedge_submit_lock_many(submit);
+}
+
+static void npuedge_submit_unlock(struct npuedge_submit *submit)
+{
+	if (submit->vm_only)
+		dma_resv_unlock(drm_gpuvm_resv(&submit->queue->vm->base));
+	else
+		drm_exec_fini(&submit->exec);
 }
 
 /* Under locks; what may still fail.  Jobs of this call run in order, whatever they use. */
-static int npuedge_submit_wait_for_users(struct npuedge_submit *submit)
+static int npuedge_submit_prepare(struct npuedge_submit *submit)
 {
 	int ret;
+
+	ret = npuedge_evict_restore_vm(submit->queue->vm);
+	if (ret)
+		return ret;
 
 	for (u32 i = 0; i < submit->count; i++) {
 		const struct npuedge_submit_job *sj = &submit->jobs[i];
@@ -261,8 +303,15 @@ static int npuedge_submit_wait_for_users(struct npuedge_submit *submit)
 
 static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npuedge_submit_job *sj)
 {
-	drm_gpuvm_resv_add_fence(&submit->queue->vm->base, &submit->exec, sj->finished,
-				 DMA_RESV_USAGE_BOOKKEEP, DMA_RESV_USAGE_BOOKKEEP);
+	struct drm_gpuvm *gpuvm = &submit->queue->vm->base;
+
+	if (submit->vm_only) {
+		dma_resv_add_fence(drm_gpuvm_resv(gpuvm), sj->finished, DMA_RESV_USAGE_BOOKKEEP);
+		return;
+	}
+
+	drm_gpuvm_resv_add_fence(gpuvm, &submit->exec, sj->finished, DMA_RESV_USAGE_BOOKKEEP,
+				 DMA_RESV_USAGE_BOOKKEEP);
 	for (u32 i = 0; i < sj->use_count; i++)
 		dma_resv_add_fence(sj->uses[i].obj->resv, sj->finished,
 				   sj->uses[i].write ? DMA_RESV_USAGE_WRITE :
@@ -334,13 +383,14 @@ int npuedge_submit(struct npuedge_queue *q, struct drm_file *file,
 	if (ret)
 		goto out_free;
 
-	drm_exec_init(&submit.exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
-		      NPUEDGE_FEW_LOCKS);
 	ret = npuedge_submit_lock(&submit);
-	ret = ret ?: npuedge_submit_wait_for_users(&submit);
+	if (ret)
+		goto out_free;
+
+	ret = npuedge_submit_prepare(&submit);
 	if (!ret)
 		npuedge_submit_push(&submit);
-	drm_exec_fini(&submit.exec);
+	npuedge_submit_unlock(&submit);
 
 out_free:
 	npuedge_submit_free(&submit);

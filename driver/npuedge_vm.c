@@ -72,6 +72,19 @@ int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int f
 	return drm_gpuvm_prepare_objects(&vm->base, exec, fences);
 }
 
+/**
+ * npuedge_vm_locks_no_buffer() - whether npuedge_vm_lock() would lock nothing but the VM
+ * @vm: address space, locked
+ *
+ * Return: true if so, as long as it stays locked.
+ */
+bool npuedge_vm_locks_no_buffer(struct npuedge_vm *vm)
+{
+	drm_gpuvm_resv_assert_held(&vm->base);
+
+	return list_empty(&vm->base.extobj.list);
+}
+
 /* Whether the TLB may know what is no longer so, and the number of changes up to now. */
 static bool npuedge_vm_is_stale(struct npuedge_vm *vm, u64 *changes)
 {

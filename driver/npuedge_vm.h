@@ -105,6 +105,7 @@ void npuedge_vm_put(struct npuedge_vm *vm);
 void npuedge_vm_free(struct drm_gpuvm *gpuvm);
 int npuedge_vm_check(struct npuedge_vm *vm);
 int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int fences);
+bool npuedge_vm_locks_no_buffer(struct npuedge_vm *vm);
 void npuedge_vm_flush(struct npuedge_vm *vm);
 int npuedge_vm_try_flush(struct npuedge_vm *vm, bool awake);
 void npuedge_vm_get_state(struct npuedge_vm *vm, struct drm_npuedge_vm_get_state *out);
