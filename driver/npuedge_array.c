@@ -10,9 +10,6 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
-
-#include <drm/npuedge_accel.h>
 
 #include "npuedge_array.h"
 
@@ -33,23 +30,6 @@ int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u
 	if (array->count > max_count || array->stride > PAGE_SIZE)
 		return -E2BIG;
 	return 0;
-}
-
-/**
- * npuedge_array_get() - copy one item of an array
- * @array: from user space, checked by npuedge_array_check()
- * @index: number of the item, less than the array's count
- * @item: out: the structure, zero-padded
- * @size: size of the structure as the kernel knows it
- *
- * Return: 0, -E2BIG if there is something that the kernel does not know, or -EFAULT.
- */
-int npuedge_array_get(const struct drm_npuedge_array *array, u32 index, void *item, size_t size)
-{
-	void __user *user = u64_to_user_ptr(array->ptr);
-
-	return copy_struct_from_user(item, size, user + (size_t)index * array->stride,
-				     array->stride);
 }
 
 /**

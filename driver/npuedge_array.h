@@ -3,13 +3,35 @@
 #define NPUEDGE_ARRAY_H
 
 #include <linux/types.h>
+#include <linux/uaccess.h>
 
-struct drm_npuedge_array;
+#include <drm/npuedge_accel.h>
 
 int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u32 max_count);
-int npuedge_array_get(const struct drm_npuedge_array *array, u32 index, void *item, size_t size);
 void *npuedge_array_copy(const struct drm_npuedge_array *array, size_t min_stride, size_t size,
 			 u32 max_count);
+
+/**
+ * npuedge_array_get() - copy one item of an array
+ * @array: from user space, checked by npuedge_array_check()
+ * @index: number of the item, less than the array's count
+ * @item: out: the structure, zero-padded
+ * @size: size of the structure as the kernel knows it
+ *
+ * Inline, so that @size is constant in the usual case, that the caller knows the same structure:
+ * then it need not be checked at run time where the copy goes to.
+ *
+ * Return: 0, -E2BIG if there is something that the kernel does not know, or -EFAULT.
+ */
+static __always_inline int npuedge_array_get(const struct drm_npuedge_array *array, u32 index,
+					     void *item, size_t size)
+{
+	void __user *user = u64_to_user_ptr(array->ptr) + (size_t)index * array->stride;
+
+	if (array->stride == size)
+		return copy_from_user(item, user, size) ? -EFAULT : 0;
+	return copy_struct_from_user(item, size, user, array->stride);
+}
 
 /**
  * NPUEDGE_ARRAY_CHECK() - check the description of an array of extensible structures

@@ -31,6 +31,14 @@ static inline unsigned long copy_to_user(void *to, const void *from, size_t size
 	return 0;
 }
 
+static inline unsigned long copy_from_user(void *to, const void *from, size_t size)
+{
+	if (!shim_user_ok(from, size))
+		return size;
+	memcpy(to, from, size);
+	return 0;
+}
+
 static inline int copy_struct_from_user(void *to, size_t ksize, const void *from, size_t usize)
 {
 	if (!shim_user_ok(from, usize))
