@@ -314,8 +314,6 @@ static struct npuedge_bind_job *npuedge_bind_job_create(struct npuedge_vm *vm,
 static int npuedge_bind_job_fill(struct npuedge_bind_job *job, struct drm_file *file,
 				 const struct drm_npuedge_vm_bind *args)
 {
-	LIST_HEAD(nothing);
-
 	for (u32 i = 0; i < args->ops.count; i++) {
 		struct npuedge_bind *bind;
 
@@ -328,7 +326,7 @@ static int npuedge_bind_job_fill(struct npuedge_bind_job *job, struct drm_file *
 		cond_resched();
 	}
 
-	return npuedge_sync_add_waits(&job->base, file, &args->in_syncs, &nothing);
+	return npuedge_sync_add_waits(&job->base, file, &args->in_syncs, NULL);
 }
 
 static int npuedge_bind_job_lock(struct npuedge_bind_job *job, struct drm_exec *exec)

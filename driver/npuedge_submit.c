@@ -39,8 +39,6 @@
 struct npuedge_submit_job {
 	/** @job: job */
 	struct npuedge_job *job;
-	/** @finished: fence of its end, from arming on */
-	struct dma_fence *finished;
 	/** @signals: syncobjs to signal */
 	struct npuedge_signals signals;
 	/** @uses: buffers that it is synchronised with implicitly */
@@ -75,8 +73,8 @@ struct npuedge_submit {
 	u32 count;
 	/** @uses: a job is synchronised with buffers implicitly */
 	bool uses;
-	/** @signalled: what the jobs signal whose waits are known */
-	struct list_head signalled;
+	/** @signalled: what the last job signals whose waits are known, or NULL */
+	const struct npuedge_signals *signalled;
 	/** @vm_only: the VM's lock is held and no other; else those of @exec */
 	bool vm_only;
 	/** @exec: locks */
@@ -86,12 +84,16 @@ struct npuedge_submit {
 static int npuedge_submit_add_syncs(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
 				    const struct drm_npuedge_job *args)
 {
-	int ret;
+	int ret = 0;
 
-	ret = npuedge_sync_add_waits(&sj->job->base, submit->file, &args->in_syncs,
-				     &submit->signalled);
-	ret = ret ?: npuedge_sync_get_signals(&sj->signals, submit->file, &args->out_syncs);
-	list_add_tail(&sj->signals.node, &submit->signalled);
+	if (args->in_syncs.count)
+		ret = npuedge_sync_add_waits(&sj->job->base, submit->file, &args->in_syncs,
+					     submit->signalled);
+	if (!ret && args->out_syncs.count)
+		ret = npuedge_sync_get_signals(&sj->signals, submit->file, &args->out_syncs);
+
+	sj->signals.earlier = submit->signalled;
+	submit->signalled = &sj->signals;
 	return ret;
 }
 
@@ -301,19 +303,20 @@ static int npuedge_submit_prepare(struct npuedge_submit *submit)
 	return npuedge_vm_check(submit->queue->vm);
 }
 
-static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npuedge_submit_job *sj)
+static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npuedge_submit_job *sj,
+				      struct dma_fence *finished)
 {
 	struct drm_gpuvm *gpuvm = &submit->queue->vm->base;
 
 	if (submit->vm_only) {
-		dma_resv_add_fence(drm_gpuvm_resv(gpuvm), sj->finished, DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_add_fence(drm_gpuvm_resv(gpuvm), finished, DMA_RESV_USAGE_BOOKKEEP);
 		return;
 	}
 
-	drm_gpuvm_resv_add_fence(gpuvm, &submit->exec, sj->finished, DMA_RESV_USAGE_BOOKKEEP,
+	drm_gpuvm_resv_add_fence(gpuvm, &submit->exec, finished, DMA_RESV_USAGE_BOOKKEEP,
 				 DMA_RESV_USAGE_BOOKKEEP);
 	for (u32 i = 0; i < sj->use_count; i++)
-		dma_resv_add_fence(sj->uses[i].obj->resv, sj->finished,
+		dma_resv_add_fence(sj->uses[i].obj->resv, finished,
 				   sj->uses[i].write ? DMA_RESV_USAGE_WRITE :
 						       DMA_RESV_USAGE_READ);
 }
@@ -326,19 +329,20 @@ static void npuedge_submit_push(struct npuedge_submit *submit)
 
 	for (u32 i = 0; i < submit->count; i++) {
 		struct npuedge_submit_job *sj = &submit->jobs[i];
+		struct dma_fence *finished;
 
 		drm_sched_job_arm(&sj->job->base);
-		sj->finished = dma_fence_get(&sj->job->base.s_fence->finished);
-		npuedge_submit_add_fences(submit, sj);
+		finished = &sj->job->base.s_fence->finished;
+		npuedge_submit_add_fences(submit, sj, finished);
+		npuedge_sync_signal(&sj->signals, finished);
 		trace_npuedge_job_submit(sj->job, q->pushed + 1, 0);
 
 		spin_lock_irq(&q->lock);
 		q->pushed++;
 		spin_unlock_irq(&q->lock);
+		/* The scheduler owns it then, and may free it at once. */
 		drm_sched_entity_push_job(&sj->job->base);
-		/* The scheduler owns it now. */
 		sj->job = NULL;
-		npuedge_sync_signal(&sj->signals, sj->finished);
 	}
 	dma_fence_end_signalling(cookie);
 }
@@ -352,7 +356,6 @@ static void npuedge_submit_free(struct npuedge_submit *submit)
 		for (u32 j = 0; j < sj->use_count; j++)
 			drm_gem_object_put(sj->uses[j].obj);
 		kvfree(sj->uses);
-		dma_fence_put(sj->finished);
 		if (sj->job)
 			npuedge_job_abort(sj->job);
 	}
@@ -374,7 +377,6 @@ int npuedge_submit(struct npuedge_queue *q, struct drm_file *file,
 	struct npuedge_submit submit = { .queue = q, .file = file };
 	int ret;
 
-	INIT_LIST_HEAD(&submit.signalled);
 	ret = npuedge_queue_check(q);
 	if (ret)
 		return ret;

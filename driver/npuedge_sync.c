@@ -48,14 +48,13 @@ static bool npuedge_sync_is_signalled(const struct npuedge_signals *signals,
 
 static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *file,
 				 const struct drm_npuedge_sync *sync,
-				 const struct list_head *earlier)
+				 const struct npuedge_signals *earlier)
 {
-	const struct npuedge_signals *signals;
 	struct dma_fence *fence;
 	int ret;
 
-	list_for_each_entry(signals, earlier, node) {
-		if (npuedge_sync_is_signalled(signals, sync))
+	for (; earlier; earlier = earlier->earlier) {
+		if (npuedge_sync_is_signalled(earlier, sync))
 			return 0;
 	}
 
@@ -68,12 +67,13 @@ static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *fil
  * @job: job, not armed
  * @file: owner of the handles
  * @array: struct drm_npuedge_sync[] in user memory
- * @earlier: struct npuedge_signals of jobs of the same call that run before; may be empty
+ * @earlier: what the job before in the same call signals, or NULL
  *
  * Return: 0, or a negative errno as the uAPI says.
  */
 int npuedge_sync_add_waits(struct drm_sched_job *job, struct drm_file *file,
-			   const struct drm_npuedge_array *array, const struct list_head *earlier)
+			   const struct drm_npuedge_array *array,
+			   const struct npuedge_signals *earlier)
 {
 	struct drm_npuedge_sync sync;
 	int ret;

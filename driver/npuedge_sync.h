@@ -2,7 +2,6 @@
 #ifndef NPUEDGE_SYNC_H
 #define NPUEDGE_SYNC_H
 
-#include <linux/list.h>
 #include <linux/types.h>
 
 struct dma_fence;
@@ -33,8 +32,8 @@ struct npuedge_signal {
  * struct npuedge_signals - syncobjs that a job signals; initially zero
  */
 struct npuedge_signals {
-	/** @node: entry of the caller's list of what earlier jobs signal */
-	struct list_head node;
+	/** @earlier: what the job before this one in the same call signals, or NULL */
+	const struct npuedge_signals *earlier;
 	/** @array: syncobjs */
 	struct npuedge_signal *array;
 	/** @one: @array, if there is but one, as is usual */
@@ -44,7 +43,8 @@ struct npuedge_signals {
 };
 
 int npuedge_sync_add_waits(struct drm_sched_job *job, struct drm_file *file,
-			   const struct drm_npuedge_array *array, const struct list_head *earlier);
+			   const struct drm_npuedge_array *array,
+			   const struct npuedge_signals *earlier);
 int npuedge_sync_get_signals(struct npuedge_signals *signals, struct drm_file *file,
 			     const struct drm_npuedge_array *array);
 void npuedge_sync_signal(struct npuedge_signals *signals, struct dma_fence *fence);
