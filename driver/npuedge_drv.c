@@ -31,6 +31,7 @@
 #include "npuedge_fdinfo.h"
 #include "npuedge_fw.h"
 #include "npuedge_gem.h"
+#include "npuedge_job.h"
 #include "npuedge_limits.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_plat.h"
@@ -546,9 +547,13 @@ static int __init npuedge_init(void)
 {
 	int ret;
 
-	ret = npuedge_queue_module_init();
+	ret = npuedge_job_module_init();
 	if (ret)
 		return ret;
+
+	ret = npuedge_queue_module_init();
+	if (ret)
+		goto err_job;
 
 	ret = npuedge_bind_module_init();
 	if (ret)
@@ -569,6 +574,8 @@ err_bind:
 	npuedge_bind_module_exit();
 err_queue:
 	npuedge_queue_module_exit();
+err_job:
+	npuedge_job_module_exit();
 	return ret;
 }
 module_init(npuedge_init);
@@ -579,6 +586,7 @@ static void __exit npuedge_exit(void)
 	npuedge_plat_unregister();
 	npuedge_queue_module_exit();
 	npuedge_bind_module_exit();
+	npuedge_job_module_exit();
 }
 module_exit(npuedge_exit);
 

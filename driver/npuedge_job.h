@@ -71,6 +71,9 @@ static inline struct npuedge_job *to_npuedge_job(struct drm_sched_job *base)
 
 extern const struct drm_sched_backend_ops npuedge_sched_ops;
 
+int npuedge_job_module_init(void);
+void npuedge_job_module_exit(void);
+
 struct npuedge_job *npuedge_job_create(struct npuedge_queue *q, u64 client_id);
 /**
  * npuedge_job_get() - take a reference
