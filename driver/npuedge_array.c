@@ -14,25 +14,6 @@
 #include "npuedge_array.h"
 
 /**
- * npuedge_array_check() - check the description of an array
- * @array: from user space
- * @min_stride: size of the structure's first version
- * @max_count: largest count
- *
- * Return: 0; -EINVAL if the stride is too small; -E2BIG if the count or stride is too large.
- */
-int npuedge_array_check(const struct drm_npuedge_array *array, u32 min_stride, u32 max_count)
-{
-	if (!array->count)
-		return 0;
-	if (array->stride < min_stride)
-		return -EINVAL;
-	if (array->count > max_count || array->stride > PAGE_SIZE)
-		return -E2BIG;
-	return 0;
-}
-
-/**
  * npuedge_array_copy() - copy an array, see NPUEDGE_ARRAY_COPY()
  * @array: from user space
  * @min_stride: size of the structure's first version

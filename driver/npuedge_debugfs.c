@@ -63,8 +63,9 @@ static int npuedge_debugfs_queues(struct seq_file *m, void *data)
 	list_for_each_entry(q, &edev->queues.list, node) {
 		spin_lock_irq(&q->lock);
 		seq_printf(m, "queue %u: vm %u state %u reason %u pushed %llu started %llu ended %llu",
-			   q->index, q->vm->id, q->state.state, q->state.reason, q->pushed,
-			   q->started, q->hw ? READ_ONCE(q->hw->done_seqno) : 0);
+			   q->index, q->vm->id, q->state.state, q->state.reason,
+			   (u64)atomic64_read(&q->pushed), q->started,
+			   q->hw ? READ_ONCE(q->hw->done_seqno) : 0);
 		if (q->hw)
 			seq_printf(m, " tail %u head %u fw state %u busy %llu ns", q->tail,
 				   READ_ONCE(q->hw->head), READ_ONCE(q->hw->state),

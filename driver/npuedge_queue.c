@@ -83,18 +83,6 @@ static void npuedge_queue_release(struct kref *ref)
 }
 
 /**
- * npuedge_queue_get() - take a reference
- * @q: queue
- *
- * Return: @q.
- */
-struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q)
-{
-	kref_get(&q->ref);
-	return q;
-}
-
-/**
  * npuedge_queue_put() - drop a reference
  * @q: queue, or NULL; any context
  */
@@ -698,24 +686,6 @@ out_put:
 }
 
 /**
- * npuedge_queue_check() - whether jobs may be submitted
- * @q: queue
- *
- * Return: 0, -EIO if the queue is guilty, -ENODEV if it is lost.
- */
-int npuedge_queue_check(struct npuedge_queue *q)
-{
-	switch (READ_ONCE(q->state.state)) {
-	case DRM_NPUEDGE_QUEUE_GUILTY:
-		return -EIO;
-	case DRM_NPUEDGE_QUEUE_LOST:
-		return -ENODEV;
-	default:
-		return 0;
-	}
-}
-
-/**
  * npuedge_queue_usage() - device time spent on a queue
  * @q: queue
  * @ns: out: nanoseconds
@@ -915,7 +885,7 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 	spin_lock_irq(&q->lock);
 	if (q->lost_jobs) {
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
-		q->cancel_until = q->pushed;
+		q->cancel_until = atomic64_read(&q->pushed);
 		npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_INNOCENT);
 		q->lost_jobs = false;
 	}

@@ -58,6 +58,9 @@ struct npuedge_queue {
 	/** @hw_known: firmware has the queue; under @hw_lock */
 	bool hw_known;
 
+	/** @pushed: jobs given to the scheduler, or just about to be */
+	atomic64_t pushed;
+
 	/** @lock: lock of the hardware fences; protects the members below */
 	spinlock_t lock;
 	/** @inflight: jobs in the ring that have not ended, oldest first */
@@ -68,8 +71,6 @@ struct npuedge_queue {
 	u64 hw_seqno;
 	/** @tail: jobs put into the ring since firmware knows the queue */
 	u32 tail;
-	/** @pushed: jobs given to the scheduler */
-	u64 pushed;
 	/** @started: jobs that the scheduler ran or cancelled */
 	u64 started;
 	/** @cancel_until: jobs up to this number of @started are cancelled instead of run */
@@ -127,10 +128,39 @@ void npuedge_queue_module_exit(void);
 struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
 					   struct npuedge_listener *listener, u32 priority);
 void npuedge_queue_destroy(struct npuedge_queue *q);
-struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q);
+
+/**
+ * npuedge_queue_get() - take a reference
+ * @q: queue
+ *
+ * Return: @q.
+ */
+static inline struct npuedge_queue *npuedge_queue_get(struct npuedge_queue *q)
+{
+	kref_get(&q->ref);
+	return q;
+}
+
 void npuedge_queue_put(struct npuedge_queue *q);
 
-int npuedge_queue_check(struct npuedge_queue *q);
+/**
+ * npuedge_queue_check() - whether jobs may be submitted
+ * @q: queue
+ *
+ * Return: 0, -EIO if the queue is guilty, -ENODEV if it is lost.
+ */
+static inline int npuedge_queue_check(struct npuedge_queue *q)
+{
+	switch (READ_ONCE(q->state.state)) {
+	case DRM_NPUEDGE_QUEUE_GUILTY:
+		return -EIO;
+	case DRM_NPUEDGE_QUEUE_LOST:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
 void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_get_state *out);
 void npuedge_queue_usage(struct npuedge_queue *q, u64 *ns, u64 *cycles);
 

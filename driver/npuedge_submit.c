@@ -330,21 +330,26 @@ static void npuedge_submit_push(struct npuedge_submit *submit)
 	for (u32 i = 0; i < submit->count; i++) {
 		struct npuedge_submit_job *sj = &submit->jobs[i];
 		struct dma_fence *finished;
+		u64 number;
 
 		drm_sched_job_arm(&sj->job->base);
 		finished = &sj->job->base.s_fence->finished;
 		npuedge_submit_add_fences(submit, sj, finished);
 		npuedge_sync_signal(&sj->signals, finished);
-		trace_npuedge_job_submit(sj->job, q->pushed + 1, 0);
-
-		spin_lock_irq(&q->lock);
-		q->pushed++;
-		spin_unlock_irq(&q->lock);
+		number = atomic64_inc_return(&q->pushed);
+		trace_npuedge_job_submit(sj->job, number, 0);
 		/* The scheduler owns it then, and may free it at once. */
 		drm_sched_entity_push_job(&sj->job->base);
 		sj->job = NULL;
 	}
 	dma_fence_end_signalling(cookie);
+}
+
+static void npuedge_submit_put_uses(struct npuedge_submit_job *sj)
+{
+	for (u32 i = 0; i < sj->use_count; i++)
+		drm_gem_object_put(sj->uses[i].obj);
+	kvfree(sj->uses);
 }
 
 static void npuedge_submit_free(struct npuedge_submit *submit)
@@ -353,9 +358,8 @@ static void npuedge_submit_free(struct npuedge_submit *submit)
 		struct npuedge_submit_job *sj = &submit->jobs[i];
 
 		npuedge_sync_put_signals(&sj->signals);
-		for (u32 j = 0; j < sj->use_count; j++)
-			drm_gem_object_put(sj->uses[j].obj);
-		kvfree(sj->uses);
+		if (sj->uses)
+			npuedge_submit_put_uses(sj);
 		if (sj->job)
 			npuedge_job_abort(sj->job);
 	}

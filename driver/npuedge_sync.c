@@ -163,7 +163,8 @@ void npuedge_sync_signal(struct npuedge_signals *signals, struct dma_fence *fenc
 void npuedge_sync_put_signals(struct npuedge_signals *signals)
 {
 	for (u32 i = 0; i < signals->count; i++) {
-		dma_fence_chain_free(signals->array[i].chain);
+		if (signals->array[i].chain)
+			dma_fence_chain_free(signals->array[i].chain);
 		drm_syncobj_put(signals->array[i].syncobj);
 	}
 	if (signals->array != &signals->one)

@@ -44,17 +44,6 @@ void npuedge_vm_free(struct drm_gpuvm *gpuvm)
 }
 
 /**
- * npuedge_vm_check() - whether an address space can be used
- * @vm: address space
- *
- * Return: 0, or -EIO if a queued bind has failed.
- */
-int npuedge_vm_check(struct npuedge_vm *vm)
-{
-	return READ_ONCE(vm->unusable) ? -EIO : 0;
-}
-
-/**
  * npuedge_vm_lock() - lock a VM, and of the buffers mapped in it the evicted and the imported ones
  * @vm: address space
  * @exec: locking context, within drm_exec_until_all_locked()
@@ -70,19 +59,6 @@ int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int f
 	if (ret)
 		return ret;
 	return drm_gpuvm_prepare_objects(&vm->base, exec, fences);
-}
-
-/**
- * npuedge_vm_locks_no_buffer() - whether npuedge_vm_lock() would lock nothing but the VM
- * @vm: address space, locked
- *
- * Return: true if so, as long as it stays locked.
- */
-bool npuedge_vm_locks_no_buffer(struct npuedge_vm *vm)
-{
-	drm_gpuvm_resv_assert_held(&vm->base);
-
-	return list_empty(&vm->base.extobj.list);
 }
 
 /* Whether the TLB may know what is no longer so, and the number of changes up to now. */

@@ -99,13 +99,35 @@ static inline struct npuedge_va *to_npuedge_va(struct drm_gpuva *va)
 	return container_of(va, struct npuedge_va, base);
 }
 
+/**
+ * npuedge_vm_check() - whether an address space can be used
+ * @vm: address space
+ *
+ * Return: 0, or -EIO if a queued bind has failed.
+ */
+static inline int npuedge_vm_check(struct npuedge_vm *vm)
+{
+	return READ_ONCE(vm->unusable) ? -EIO : 0;
+}
+
+/**
+ * npuedge_vm_locks_no_buffer() - whether npuedge_vm_lock() would lock nothing but the VM
+ * @vm: address space, locked
+ *
+ * Return: true if so, as long as it stays locked.
+ */
+static inline bool npuedge_vm_locks_no_buffer(struct npuedge_vm *vm)
+{
+	drm_gpuvm_resv_assert_held(&vm->base);
+
+	return list_empty(&vm->base.extobj.list);
+}
+
 struct npuedge_vm *npuedge_vm_create(struct npuedge_device *edev);
 struct npuedge_vm *npuedge_vm_get(struct npuedge_vm *vm);
 void npuedge_vm_put(struct npuedge_vm *vm);
 void npuedge_vm_free(struct drm_gpuvm *gpuvm);
-int npuedge_vm_check(struct npuedge_vm *vm);
 int npuedge_vm_lock(struct npuedge_vm *vm, struct drm_exec *exec, unsigned int fences);
-bool npuedge_vm_locks_no_buffer(struct npuedge_vm *vm);
 void npuedge_vm_flush(struct npuedge_vm *vm);
 int npuedge_vm_try_flush(struct npuedge_vm *vm, bool awake);
 void npuedge_vm_get_state(struct npuedge_vm *vm, struct drm_npuedge_vm_get_state *out);
