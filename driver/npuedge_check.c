@@ -14,18 +14,6 @@
 #include "npuedge_pgtable.h"
 
 /**
- * npuedge_check_va() - whether a range lies in the address space of user space
- * @va: first address
- * @size: bytes, > 0
- *
- * Return: true if so.
- */
-bool npuedge_check_va(u64 va, u64 size)
-{
-	return size && va >= NPUEDGE_VA_START && va < NPUEDGE_VA_END && size <= NPUEDGE_VA_END - va;
-}
-
-/**
  * npuedge_check_bind_op() - whether a change of an address space makes sense
  * @op: change
  *
@@ -45,19 +33,4 @@ int npuedge_check_bind_op(const struct drm_npuedge_vm_bind_op *op)
 	default:
 		return -EINVAL;
 	}
-}
-
-/**
- * npuedge_check_sync() - whether a syncobj is described well
- * @sync: from user space
- *
- * A timeline has a point, a binary syncobj has none.
- *
- * Return: 0 or -EINVAL.
- */
-int npuedge_check_sync(const struct drm_npuedge_sync *sync)
-{
-	if (sync->flags & ~DRM_NPUEDGE_SYNC_TIMELINE)
-		return -EINVAL;
-	return !(sync->flags & DRM_NPUEDGE_SYNC_TIMELINE) == !sync->point ? 0 : -EINVAL;
 }

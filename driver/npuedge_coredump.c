@@ -214,7 +214,7 @@ static void npuedge_dump_job(struct npuedge_coredump *d, struct npuedge_job *job
 		d->result = *result;
 
 	spin_lock_irqsave(&q->lock, flags);
-	d->desc = job->desc;
+	npuedge_job_describe(job, &d->desc);
 	if (q->hw) {
 		d->hw = *q->hw;
 		memcpy(d->ring, q->ring, sizeof(d->ring));

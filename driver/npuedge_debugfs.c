@@ -103,8 +103,8 @@ static void npuedge_debugfs_queue_ring(struct seq_file *m, struct npuedge_queue 
 			   READ_ONCE(q->hw->run_seqno), READ_ONCE(q->hw->on_core));
 	list_for_each_entry(job, &q->inflight, node)
 		seq_printf(m, "  %u: seqno %llu job %llu cores %u params %#llx stream %#llx+%#x\n",
-			   job->position, job->desc.seqno, job->number, job->desc.cores,
-			   job->desc.param_va, job->desc.stream[0].va, job->desc.stream[0].size);
+			   job->position, job->seqno, job->number, job->cores, job->param_va,
+			   job->stream_va[0], job->stream_size[0]);
 	spin_unlock_irq(&q->lock);
 }
 

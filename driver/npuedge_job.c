@@ -147,6 +147,25 @@ err_put:
 }
 
 /**
+ * npuedge_job_describe() - describe a job as firmware wants it
+ * @job: job
+ * @desc: out: what is put into the ring; its seqno is valid if the job was put there
+ */
+void npuedge_job_describe(const struct npuedge_job *job, struct ne1_job *desc)
+{
+	*desc = (struct ne1_job) {
+		.seqno = job->seqno,
+		.cores = job->cores,
+		.param_va = job->param_va,
+		.profile_va = job->profile_va,
+	};
+	for (u32 i = 0; i < job->cores; i++) {
+		desc->stream[i].va = job->stream_va[i];
+		desc->stream[i].size = job->stream_size[i];
+	}
+}
+
+/**
  * npuedge_job_post() - put a job into its queue's ring
  * @job: job on the queue's list of jobs in flight; the queue is online and locked
  *
@@ -159,10 +178,10 @@ void npuedge_job_post(struct npuedge_job *job)
 
 	lockdep_assert_held(&q->lock);
 
-	job->desc.seqno = ++q->hw_seqno;
+	job->seqno = ++q->hw_seqno;
 	job->position = q->tail;
 	job->posted = ktime_get();
-	q->ring[q->tail % NPUEDGE_QUEUE_DEPTH] = job->desc;
+	npuedge_job_describe(job, &q->ring[q->tail % NPUEDGE_QUEUE_DEPTH]);
 	dma_wmb();
 	WRITE_ONCE(q->hw->tail, ++q->tail);
 }

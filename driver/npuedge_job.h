@@ -12,6 +12,9 @@
 
 struct npuedge_queue;
 
+/** NPUEDGE_JOB_CORES - most streams of a job */
+#define NPUEDGE_JOB_CORES	ARRAY_SIZE(((struct ne1_job *)0)->stream)
+
 /**
  * struct npuedge_job - one job
  */
@@ -20,12 +23,22 @@ struct npuedge_job {
 	struct drm_sched_job base;
 	/** @ref: references: the scheduler, the list of jobs in flight */
 	struct kref ref;
+	/** @cores: streams used, 1..NPUEDGE_JOB_CORES */
+	u32 cores;
 	/** @queue: queue; the job has a reference */
 	struct npuedge_queue *queue;
 	/** @node: entry of the queue's jobs in flight */
 	struct list_head node;
-	/** @desc: what is put into the ring; the seqno is filled in then */
-	struct ne1_job desc;
+	/** @seqno: what firmware knows it by, since it was put into the ring */
+	u64 seqno;
+	/** @param_va: address of its parameters */
+	u64 param_va;
+	/** @profile_va: address of its profile, or 0 */
+	u64 profile_va;
+	/** @stream_va: address of each stream */
+	u64 stream_va[NPUEDGE_JOB_CORES];
+	/** @stream_size: bytes of each stream */
+	u32 stream_size[NPUEDGE_JOB_CORES];
 	/** @done: hardware fence, allocated ahead, initialised when the job is run */
 	struct dma_fence *done;
 	/** @done_valid: @done is initialised */
@@ -38,6 +51,8 @@ struct npuedge_job {
 	bool turn;
 	/** @slice_known: @slice and @slice_preempted tell since when it has been on a core */
 	bool slice_known;
+	/** @position: slot count of the ring, compared with firmware's head */
+	u32 position;
 	/** @reruns: how often it was started and put into the ring again */
 	u32 reruns;
 	/** @extended: how often the time limit was extended though nothing explained the delay */
@@ -52,8 +67,6 @@ struct npuedge_job {
 	u64 busy_ns;
 	/** @number: number in its queue, counted from 1 */
 	u64 number;
-	/** @position: slot count of the ring, compared with firmware's head */
-	u32 position;
 	/** @posted: when it was put into the ring */
 	ktime_t posted;
 };
@@ -89,6 +102,7 @@ static inline struct npuedge_job *npuedge_job_get(struct npuedge_job *job)
 
 void npuedge_job_put(struct npuedge_job *job);
 void npuedge_job_abort(struct npuedge_job *job);
+void npuedge_job_describe(const struct npuedge_job *job, struct ne1_job *desc);
 void npuedge_job_post(struct npuedge_job *job);
 
 #endif

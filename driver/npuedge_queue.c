@@ -354,7 +354,7 @@ static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
 static int npuedge_queue_judge_result(struct npuedge_queue *q, struct npuedge_job *job,
 				      const struct ne1_job_result *result)
 {
-	if (result->fault == NE1_FAULT_NONE && result->seqno == job->desc.seqno)
+	if (result->fault == NE1_FAULT_NONE && result->seqno == job->seqno)
 		return 0;
 
 	q->state.fault_job = q->state.fault_job ?: job->number;
@@ -374,7 +374,7 @@ static bool npuedge_queue_is_fault(struct npuedge_queue *q, struct npuedge_job *
 	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY ||
 	    (result->fault == NE1_FAULT_STOPPED && q->stop_error))
 		return false;
-	return result->fault != NE1_FAULT_NONE || result->seqno != job->desc.seqno;
+	return result->fault != NE1_FAULT_NONE || result->seqno != job->seqno;
 }
 
 /*
@@ -392,7 +392,7 @@ static struct npuedge_job *npuedge_queue_process_locked(struct npuedge_queue *q,
 	done = lower_32_bits(READ_ONCE(q->hw->done_seqno));
 	dma_rmb();
 	list_for_each_entry_safe(job, tmp, &q->inflight, node) {
-		if (npuedge_ring_passed(lower_32_bits(job->desc.seqno), done))
+		if (npuedge_ring_passed(lower_32_bits(job->seqno), done))
 			break;
 
 		*result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
@@ -726,7 +726,7 @@ void npuedge_queue_get_state(struct npuedge_queue *q, struct drm_npuedge_queue_g
 static bool npuedge_queue_started(struct npuedge_queue *q, const struct npuedge_job *job)
 {
 	if (q->edev->fw->abi_minor >= 1)
-		return lower_32_bits(READ_ONCE(q->hw->run_seqno)) == lower_32_bits(job->desc.seqno);
+		return lower_32_bits(READ_ONCE(q->hw->run_seqno)) == lower_32_bits(job->seqno);
 	return npuedge_ring_passed(READ_ONCE(q->hw->head), job->position);
 }
 

@@ -137,7 +137,7 @@ static bool npuedge_submit_va_ok(u64 va, u64 size)
 	return !(va & 63) && npuedge_check_va(va, size);
 }
 
-static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_job *desc,
+static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct npuedge_job *job,
 				      const struct drm_npuedge_array *array)
 {
 	u32 cores = submit->queue->edev->chip.cores;
@@ -150,15 +150,15 @@ static int npuedge_submit_add_streams(struct npuedge_submit *submit, struct ne1_
 	if (ret)
 		return ret;
 
-	desc->cores = array->count;
+	job->cores = array->count;
 	for (u32 i = 0; i < array->count; i++) {
 		ret = npuedge_array_get(array, i, &s, sizeof(s));
 		if (ret)
 			return ret;
 		if (s.pad || !s.size || s.size & 63 || !npuedge_submit_va_ok(s.va, s.size))
 			return -EINVAL;
-		desc->stream[i].va = s.va;
-		desc->stream[i].size = s.size;
+		job->stream_va[i] = s.va;
+		job->stream_size[i] = s.size;
 	}
 	return 0;
 }
@@ -183,11 +183,11 @@ static int npuedge_submit_add_job(struct npuedge_submit *submit, const struct dr
 
 	sj->job = job;
 	submit->count++;
-	job->desc.param_va = args->params_va;
-	job->desc.profile_va = args->profile_va;
+	job->param_va = args->params_va;
+	job->profile_va = args->profile_va;
 	job->rerun = args->flags & DRM_NPUEDGE_JOB_RERUN;
 
-	ret = npuedge_submit_add_streams(submit, &job->desc, &args->streams);
+	ret = npuedge_submit_add_streams(submit, job, &args->streams);
 	ret = ret ?: npuedge_submit_add_uses(submit, sj, &args->bos);
 	return ret ?: npuedge_submit_add_syncs(submit, sj, args);
 }

@@ -41,7 +41,7 @@ DECLARE_EVENT_CLASS(npuedge_job,
 		    TP_fast_assign(__entry->context = job->queue->fence_context;
 				   __entry->number = number;
 				   __entry->queue = job->queue->index;
-				   __entry->cores = job->desc.cores;
+				   __entry->cores = job->cores;
 				   __entry->error = error;
 		    ),
 		    TP_printk("queue=%u context=%llu job=%llu cores=%u error=%d", __entry->queue,
