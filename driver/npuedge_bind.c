@@ -20,6 +20,7 @@
 
 #include <linux/dma-resv.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
@@ -83,6 +84,8 @@ static int npuedge_bind_step_map(struct drm_gpuva_op *op, void *priv)
 	va->readonly = bind->readonly;
 	drm_gpuva_map(&bind->vm->base, &va->base, &op->map);
 	npuedge_bind_link(bind, va, bind->vm_bo);
+	if (!bind->plugged)
+		return 0;
 	return npuedge_mmu_map(&bind->vm->pt, &bind->stock, op->map.va.addr, bind->sgt,
 			       op->map.gem.offset, op->map.va.range, va->readonly);
 }
@@ -142,20 +145,25 @@ static int npuedge_bind_map(struct npuedge_bind *bind)
 
 static int npuedge_bind_unmap(struct npuedge_bind *bind)
 {
-	int ret;
+	int ret = 0;
 
-	ret = npuedge_pt_unmap(&bind->vm->pt, &bind->stock, bind->va, bind->size);
+	if (bind->plugged)
+		ret = npuedge_pt_unmap(&bind->vm->pt, &bind->stock, bind->va, bind->size);
 	return ret ?: drm_gpuvm_sm_unmap(&bind->vm->base, bind, bind->va, bind->size);
 }
 
 static int npuedge_bind_make(struct npuedge_bind *bind)
 {
 	struct npuedge_vm *vm = bind->vm;
-	int ret;
+	int cookie, ret;
 
 	lockdep_assert_held(&vm->op_lock);
 
+	/* Without a device there are no page tables, and what is mapped is bookkeeping. */
+	bind->plugged = drm_dev_enter(&vm->edev->base, &cookie);
 	ret = bind->obj ? npuedge_bind_map(bind) : npuedge_bind_unmap(bind);
+	if (bind->plugged)
+		drm_dev_exit(cookie);
 	vm->changes += vm->pt.stale;
 	vm->pt.stale = false;
 	return ret;
@@ -221,7 +229,7 @@ int npuedge_bind_reserve(struct npuedge_bind *bind)
 	if (!bind->vm_bo)
 		return -ENOMEM;
 	/* Others join when they are evicted, see npuedge_evict.c. */
-	if (bind->obj->import_attach)
+	if (to_npuedge_gem(bind->obj)->import)
 		drm_gpuvm_bo_extobj_add(bind->vm_bo);
 	return 0;
 }

@@ -34,6 +34,8 @@ struct npuedge_bind {
 	struct drm_gem_object *obj;
 	/** @sgt: its pages */
 	struct sg_table *sgt;
+	/** @plugged: the device is there, and so are page tables and @sgt; while it is made */
+	bool plugged;
 	/** @offset: first byte of the buffer */
 	u64 offset;
 	/** @readonly: device writes fault */

@@ -91,7 +91,7 @@ int npuedge_bo_sync(struct drm_file *file, const struct drm_npuedge_bo_sync *arg
 
 	bo = npuedge_gem_target(handle);
 	ret = -EOPNOTSUPP;
-	if (bo->base.import_attach)
+	if (bo->import)
 		goto out_put;
 	ret = -EINVAL;
 	if (!npuedge_bo_range_ok(bo->base.size, args->offset, args->size)) {
@@ -137,7 +137,7 @@ int npuedge_bo_madvise(struct drm_file *file, struct drm_npuedge_bo_madvise *arg
 	if (ret)
 		goto out_put;
 
-	if (bo->base.import_attach || bo->target || bo->exported) {
+	if (bo->import || bo->target || bo->exported) {
 		ret = -EOPNOTSUPP;
 	} else {
 		bo->dontneed = args->advice == DRM_NPUEDGE_MADV_DONTNEED;
@@ -190,7 +190,7 @@ static void npuedge_bo_print(struct npuedge_gem *handle, u32 id, struct drm_prin
 
 	npuedge_gem_get_label(handle, label);
 	drm_printf(p, "  bo %u size %zu%s%s%s%s%s%s%s %s\n", id, bo->base.size,
-		   handle->target ? " view" : "", bo->base.import_attach ? " imported" : "",
+		   handle->target ? " view" : "", bo->import ? " imported" : "",
 		   bo->owner ? " private" : "", bo->resident ? " resident" : "",
 		   bo->pins ? " pinned" : "", bo->dontneed ? " dontneed" : "",
 		   bo->purged ? " purged" : "", label);

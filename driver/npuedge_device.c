@@ -8,6 +8,7 @@
  *
  * A device that goes is stopped before anything else: from then on no mapping that a late unmap
  * takes down is in use, and no call waits for firmware, so that drm_dev_unplug() need not either.
+ * Last, what was mapped for DMA goes, see npuedge_dma.c: the DMA device is unbound next.
  */
 
 /**
@@ -24,7 +25,7 @@
  *    adds or removes a queue, or for writing;
  * 5. sched_lock of a queue: stopping and starting its scheduler;
  * 6. hw_lock of a queue: messages about it;
- * 7. queues.lock, tlb_lock, irq.lock, evt_lock of the firmware, latch_lock;
+ * 7. queues.lock, tlb_lock, irq.lock, evt_lock of the firmware, latch_lock, table_lock;
  * 8. lock of a queue (a spinlock, also that of its hardware fences), lock of the firmware
  *    (a spinlock: message rings), lock of the shrinker (a spinlock: lists of buffers);
  *    Within it: lock of a queue's counters (a spinlock);
@@ -40,6 +41,8 @@
  * then 4, 7 and 8.
  *
  * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
+ *
+ * Who unplugs the device holds none of them; it takes DRM's object_name_lock, and 2, one by one.
  */
 
 #include <linux/dma-mapping.h>
@@ -54,10 +57,12 @@
 
 #include "npuedge_compat.h"
 #include "npuedge_coredump.h"
+#include "npuedge_dma.h"
 #include "npuedge_event.h"
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_irq.h"
+#include "npuedge_mmu.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_reset.h"
 
@@ -167,6 +172,19 @@ void npuedge_device_stop(struct npuedge_device *edev)
 }
 
 /**
+ * npuedge_device_unmap() - end all DMA mappings
+ * @edev: device that has stopped and was unplugged, or was never registered
+ *
+ * On return the DMA device can be unbound.
+ */
+void npuedge_device_unmap(struct npuedge_device *edev)
+{
+	npuedge_dma_unmap_all(edev);
+	npuedge_fw_free_memory(edev);
+	npuedge_mmu_free_tables(edev);
+}
+
+/**
  * npuedge_device_unplug() - end all use of the hardware
  * @edev: registered device
  *
@@ -188,6 +206,7 @@ void npuedge_device_unplug(struct npuedge_device *edev)
 
 	npuedge_device_stop(edev);
 	drm_dev_unplug(&edev->base);
+	npuedge_device_unmap(edev);
 	complete_all(&edev->unplug.done);
 }
 

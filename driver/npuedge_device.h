@@ -230,6 +230,7 @@ void npuedge_device_asleep(struct npuedge_device *edev, int cookie);
 void npuedge_device_send_wedged(struct npuedge_device *edev, char *event);
 int npuedge_device_init(struct npuedge_device *edev);
 void npuedge_device_stop(struct npuedge_device *edev);
+void npuedge_device_unmap(struct npuedge_device *edev);
 void npuedge_device_unplug(struct npuedge_device *edev);
 
 #endif

@@ -154,12 +154,15 @@ static int npuedge_ioctl_vm_create(struct drm_device *drm, void *data, struct dr
 	struct npuedge_file *f = file->driver_priv;
 	struct drm_npuedge_vm_create *args = data;
 	struct npuedge_vm *vm;
-	int ret;
+	int cookie, ret;
 
 	if (args->flags)
 		return -EINVAL;
+	if (!npuedge_device_enter(f->edev, &cookie))
+		return -ENODEV;
 
 	vm = npuedge_vm_create(f->edev);
+	npuedge_device_exit(f->edev, cookie);
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
 

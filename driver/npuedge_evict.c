@@ -165,6 +165,8 @@ static void npuedge_evict_clear(struct drm_gpuvm_bo *vm_bo)
 {
 	struct npuedge_vm *vm = to_npuedge_vm(vm_bo->vm);
 	struct drm_gpuva *va;
+	bool plugged;
+	int cookie;
 
 	/* It still is, if something was mapped after an eviction and no job has come since. */
 	if (!vm_bo->evicted)
@@ -172,16 +174,20 @@ static void npuedge_evict_clear(struct drm_gpuvm_bo *vm_bo)
 	/* The next submit has to lock it, unless it shares the VM's lock. */
 	drm_gpuvm_bo_extobj_add(vm_bo);
 
+	plugged = drm_dev_enter(&vm->edev->base, &cookie);
 	mutex_lock(&vm->op_lock);
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
 		if (to_npuedge_va(va)->evicted)
 			continue;
-		npuedge_pt_clear(&vm->pt, va->va.addr, va->va.range);
+		if (plugged)
+			npuedge_pt_clear(&vm->pt, va->va.addr, va->va.range);
 		to_npuedge_va(va)->evicted = true;
 	}
 	vm->changes += vm->pt.stale;
 	vm->pt.stale = false;
 	mutex_unlock(&vm->op_lock);
+	if (plugged)
+		drm_dev_exit(cookie);
 }
 
 /* Also a VM that has no mapping left: what a bind removed may not have been flushed yet. */
@@ -286,10 +292,11 @@ static int npuedge_evict_remap(struct npuedge_vm *vm, struct npuedge_va *va, str
 
 /**
  * npuedge_evict_restore() - put a buffer back into an address space
- * @vm_bo: the buffer in the VM; both are locked
+ * @vm_bo: the buffer in the VM; both are locked, the device is entered
  * @exec: not used
  *
- * Return: 0 or -ENOMEM; then some of it may be mapped, and it still counts as evicted.
+ * Return: 0; -ENOMEM, or -ENODEV if the device is gone: then some of it may be mapped, and it still
+ * counts as evicted.
  */
 int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
 {

@@ -8,7 +8,8 @@
  *
  * Firmware and driver share one region at VA 0 of ASID 0: interface structure, message rings, log,
  * queue table.  Behind it lie the rings and results of the queues, one piece per queue at a fixed
- * address, allocated when the queue is used for the first time and kept from then on.
+ * address, allocated when the queue is used for the first time and kept until the device is
+ * unplugged, see npuedge_dma.c.
  */
 
 #include <linux/cleanup.h>
@@ -55,7 +56,6 @@ static_assert(NPUEDGE_QUEUE_MEM % NPUEDGE_PAGE == 0);
 #define NPUEDGE_WINDOW_SIZE \
 	(NPUEDGE_SHARED_SIZE + NE1_MAX_QUEUES * NPUEDGE_QUEUE_MEM)
 
-/* Memory that lives as long as the platform device is bound. */
 static int npuedge_fw_alloc(struct npuedge_device *edev, struct npuedge_fw_mem *mem, size_t size)
 {
 	mem->size = ALIGN(size, NPUEDGE_PAGE);
@@ -402,23 +402,35 @@ int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
 	return 0;
 }
 
-static void npuedge_fw_fini(struct drm_device *drm, void *arg)
+/**
+ * npuedge_fw_free_memory() - free all that is shared with firmware
+ * @edev: device that has stopped and was unplugged, or whose probe has failed
+ */
+void npuedge_fw_free_memory(struct npuedge_device *edev)
 {
-	struct npuedge_device *edev = to_npuedge_device(drm);
-	struct npuedge_fw *fw = arg;
+	struct npuedge_fw *fw = edev->fw;
 
 	npuedge_pt_fini(&fw->window);
 	for (u32 i = 0; i < NE1_MAX_QUEUES; i++)
 		npuedge_fw_free(edev, &fw->queue[i]);
 	npuedge_fw_free(edev, &fw->shared);
 	npuedge_fw_free(edev, &fw->image);
+	fw->iface = NULL;
+	fw->cmd = (struct npuedge_fw_ring) { };
+	fw->evt = (struct npuedge_fw_ring) { };
+}
+
+static void npuedge_fw_fini(struct drm_device *drm, void *arg)
+{
+	npuedge_fw_free_memory(to_npuedge_device(drm));
 }
 
 /**
  * npuedge_fw_init() - load the firmware and make its shared memory
  * @edev: device
  *
- * All of it is released with the DRM device, because queues of open files refer to it.
+ * Queues of open files refer to the structure, which is freed with the DRM device; the memory goes
+ * before, when the device is unplugged.
  *
  * Return: 0, -ENOENT if there is no firmware file, -EINVAL if it is none, -ENOMEM.
  */
@@ -439,7 +451,7 @@ int npuedge_fw_init(struct npuedge_device *edev)
 	if (ret)
 		return ret;
 
-	ret = drmm_add_action_or_reset(&edev->base, npuedge_fw_fini, fw);
+	ret = drmm_add_action_or_reset(&edev->base, npuedge_fw_fini, NULL);
 	if (ret)
 		return ret;
 

@@ -107,6 +107,7 @@ struct npuedge_fw {
 };
 
 int npuedge_fw_init(struct npuedge_device *edev);
+void npuedge_fw_free_memory(struct npuedge_device *edev);
 int npuedge_fw_boot(struct npuedge_device *edev);
 int npuedge_fw_alloc_queue(struct npuedge_device *edev, u32 index);
 struct ne1_fw_queue *npuedge_fw_queue_entry(struct npuedge_device *edev, u32 index);

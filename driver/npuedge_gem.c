@@ -21,11 +21,11 @@
 #include <linux/property.h>
 
 #include <drm/drm_file.h>
-#include <drm/drm_prime.h>
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
+#include "npuedge_dma.h"
 #include "npuedge_gem.h"
 #include "npuedge_prime.h"
 #include "npuedge_vm.h"
@@ -38,8 +38,8 @@ static void npuedge_gem_free(struct drm_gem_object *obj)
 	struct drm_gem_object *owner = bo->owner;
 
 	npuedge_shrinker_remove(bo);
-	if (obj->import_attach)
-		drm_prime_gem_destroy(obj, bo->sgt);
+	if (bo->import)
+		npuedge_dma_free_import(bo);
 	else
 		npuedge_gem_drop_pages(bo);
 
@@ -110,6 +110,7 @@ struct npuedge_gem *npuedge_gem_alloc(void)
 #endif
 	bo->lru = NPUEDGE_LRU_NONE;
 	INIT_LIST_HEAD(&bo->lru_node);
+	INIT_LIST_HEAD(&bo->mapped_node);
 	return bo;
 }
 

@@ -11,6 +11,7 @@
 #include "npuedge_limits.h"
 #include "npuedge_shrinker.h"
 
+struct dma_buf;
 struct iosys_map;
 struct npuedge_vm;
 
@@ -26,6 +27,8 @@ struct npuedge_gem {
 	struct npuedge_gem *target;
 	/** @owner: reservation object of the only VM that may map it; NULL: shareable */
 	struct drm_gem_object *owner;
+	/** @import: dma-buf that it came from, referenced; NULL: none; constant */
+	struct dma_buf *import;
 	/** @flags: DRM_NPUEDGE_BO_*; constant */
 	u32 flags;
 #ifndef NPUEDGE_HAVE_GPUVA_LOCK
@@ -50,8 +53,10 @@ struct npuedge_gem {
 	void *vaddr;
 	/** @pages: memory; NULL: none yet, or swapped out, or imported */
 	struct page **pages;
-	/** @sgt: memory as the device sees it; NULL: no device has asked */
+	/** @sgt: memory as the device sees it; NULL: it does not, see npuedge_dma.c */
 	struct sg_table *sgt;
+	/** @clean: nothing of @pages is in the CPU's caches, if that matters: see @wc */
+	bool clean;
 
 	/** @lru: list of the shrinker that it is on; protected by its lock, as are the following */
 	enum npuedge_lru lru;
@@ -59,6 +64,8 @@ struct npuedge_gem {
 	struct list_head lru_node;
 	/** @lru_time: jiffies when it was last known to be in use */
 	unsigned long lru_time;
+	/** @mapped_node: entry of the list of buffers that have an @sgt */
+	struct list_head mapped_node;
 	/** @resident: counted as such */
 	bool resident;
 	/** @label: name for humans, NUL terminated */

@@ -113,7 +113,7 @@ static int npuedge_gem_mmap_import(struct drm_gem_object *obj, struct vm_area_st
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
 
-	ret = dma_buf_mmap(obj->dma_buf, vma, 0);
+	ret = dma_buf_mmap(to_npuedge_gem(obj)->import, vma, 0);
 	if (!ret)
 		drm_gem_object_put(obj);
 	return ret;
@@ -152,7 +152,7 @@ int npuedge_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 			return -EACCES;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
-	if (obj->import_attach)
+	if (bo->import)
 		return npuedge_gem_mmap_import(obj, vma);
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
 		return -EINVAL;

@@ -5,6 +5,9 @@
  * Feeds page tables with coherent memory and with the segments of buffers, and empties the device's
  * TLB.  The MMU never caches an entry that is not present, so mapping into a hole needs no
  * invalidation; everything else does, before the memory that was mapped may be used otherwise.
+ *
+ * Tables exist as long as the device: entries are looked at and changed within drm_dev_enter(), see
+ * npuedge_dma.c.
  */
 
 #include <linux/dma-mapping.h>
@@ -30,16 +33,32 @@ static int npuedge_mmu_alloc_table(void *cookie, struct npuedge_pt_table *table)
 		return -ENOMEM;
 
 	table->dma = dma;
+	mutex_lock(&edev->memory.table_lock);
+	list_add(&table->node, &edev->memory.table_list);
+	mutex_unlock(&edev->memory.table_lock);
 	atomic_long_inc(&edev->memory.tables);
 	return 0;
 }
 
+static void npuedge_mmu_free_entries(struct npuedge_device *edev, struct npuedge_pt_table *table)
+{
+	lockdep_assert_held(&edev->memory.table_lock);
+
+	dma_free_coherent(edev->dma_dev, NPUEDGE_PAGE, table->entries, table->dma);
+	table->entries = NULL;
+	list_del(&table->node);
+	atomic_long_dec(&edev->memory.tables);
+}
+
+/* Under the lock to the end, so that who frees all tables knows of it. */
 static void npuedge_mmu_free_table(void *cookie, struct npuedge_pt_table *table)
 {
 	struct npuedge_device *edev = cookie;
 
-	dma_free_coherent(edev->dma_dev, NPUEDGE_PAGE, table->entries, table->dma);
-	atomic_long_dec(&edev->memory.tables);
+	mutex_lock(&edev->memory.table_lock);
+	if (table->entries)
+		npuedge_mmu_free_entries(edev, table);
+	mutex_unlock(&edev->memory.table_lock);
 }
 
 static const struct npuedge_pt_ops npuedge_mmu_pt_ops = {
@@ -49,7 +68,7 @@ static const struct npuedge_pt_ops npuedge_mmu_pt_ops = {
 
 /**
  * npuedge_mmu_init_pgtable() - make page tables that the device can walk
- * @edev: device; outlives @pt
+ * @edev: device, entered; outlives @pt
  * @pt: page tables, ended by npuedge_pt_fini()
  *
  * Return: 0 or -ENOMEM.
@@ -57,6 +76,22 @@ static const struct npuedge_pt_ops npuedge_mmu_pt_ops = {
 int npuedge_mmu_init_pgtable(struct npuedge_device *edev, struct npuedge_pgtable *pt)
 {
 	return npuedge_pt_init(pt, &npuedge_mmu_pt_ops, edev);
+}
+
+/**
+ * npuedge_mmu_free_tables() - free the memory of all page tables
+ * @edev: device that was unplugged
+ *
+ * What it belongs to stays: tables without entries.
+ */
+void npuedge_mmu_free_tables(struct npuedge_device *edev)
+{
+	struct npuedge_pt_table *table, *tmp;
+
+	mutex_lock(&edev->memory.table_lock);
+	list_for_each_entry_safe(table, tmp, &edev->memory.table_list, node)
+		npuedge_mmu_free_entries(edev, table);
+	mutex_unlock(&edev->memory.table_lock);
 }
 
 /**

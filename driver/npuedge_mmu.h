@@ -11,6 +11,7 @@ struct npuedge_pt_stock;
 struct sg_table;
 
 int npuedge_mmu_init_pgtable(struct npuedge_device *edev, struct npuedge_pgtable *pt);
+void npuedge_mmu_free_tables(struct npuedge_device *edev);
 int npuedge_mmu_need_map(struct npuedge_pt_need *need, u64 va, struct sg_table *sgt, u64 offset,
 			 u64 len);
 int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,

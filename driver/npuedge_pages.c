@@ -15,7 +15,6 @@
  */
 
 #include <linux/dma-buf.h>
-#include <linux/dma-mapping.h>
 #include <linux/iosys-map.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
@@ -30,6 +29,7 @@
 #include <drm/drm_vma_manager.h>
 
 #include "npuedge_compat.h"
+#include "npuedge_dma.h"
 #include "npuedge_gem.h"
 
 /* On x86 the kernel's own mapping decides how memory may be cached. */
@@ -76,8 +76,9 @@ int npuedge_gem_get_pages(struct npuedge_gem *bo)
  * npuedge_gem_get_sgt() - make a buffer resident and visible to the device
  * @bo: buffer, no view
  *
- * Return: its segments, valid until it is unlocked, or as long as it is pinned or in use by a job;
- * or an error pointer: -ENOMEM, or -EINVAL if its contents were dropped.
+ * Return: its segments, valid until it is unlocked, or as long as it is in use by a job and the
+ * device is there; or an error pointer: -ENOMEM, -EINVAL if its contents were dropped, -ENODEV if
+ * the device is gone.
  */
 struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo)
 {
@@ -89,6 +90,8 @@ struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo)
 
 	if (bo->sgt)
 		return bo->sgt;
+	if (bo->import)
+		return ERR_PTR(-ENODEV);
 
 	ret = npuedge_gem_get_pages(bo);
 	if (ret)
@@ -98,13 +101,13 @@ struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo)
 	if (IS_ERR(sgt))
 		return sgt;
 
-	ret = dma_map_sgtable(drm->dev, sgt, DMA_BIDIRECTIONAL, 0);
+	ret = npuedge_dma_map(bo, sgt);
 	if (ret) {
 		sg_free_table(sgt);
 		kfree(sgt);
 		return ERR_PTR(ret);
 	}
-	bo->sgt = sgt;
+	bo->clean = bo->wc && !IS_ENABLED(CONFIG_X86);
 	return sgt;
 }
 
@@ -113,13 +116,16 @@ struct sg_table *npuedge_gem_get_sgt(struct npuedge_gem *bo)
  * @bo: buffer with memory of its own
  *
  * The zeros that the kernel wrote are in the CPU's caches, and must leave them before somebody
- * writes past these.  Mapping for the device does that.
+ * writes past these.  Mapping for the device does that; x86 does when it makes memory
+ * write-combined.
  *
- * Return: as npuedge_gem_get_pages().
+ * Return: as npuedge_gem_get_pages(); -ENODEV if it takes a device that is gone.
  */
 int npuedge_gem_get_pages_for_cpu(struct npuedge_gem *bo)
 {
-	return bo->wc ? PTR_ERR_OR_ZERO(npuedge_gem_get_sgt(bo)) : npuedge_gem_get_pages(bo);
+	if (!bo->wc || bo->clean || IS_ENABLED(CONFIG_X86))
+		return npuedge_gem_get_pages(bo);
+	return PTR_ERR_OR_ZERO(npuedge_gem_get_sgt(bo));
 }
 
 /**
@@ -128,15 +134,11 @@ int npuedge_gem_get_pages_for_cpu(struct npuedge_gem *bo)
  */
 void npuedge_gem_drop_pages(struct npuedge_gem *bo)
 {
-	if (bo->sgt) {
-		dma_unmap_sgtable(bo->base.dev->dev, bo->sgt, DMA_BIDIRECTIONAL, 0);
-		sg_free_table(bo->sgt);
-		kfree(bo->sgt);
-		bo->sgt = NULL;
-	}
+	npuedge_dma_unmap(bo);
 	if (!bo->pages)
 		return;
 
+	bo->clean = false;
 	npuedge_pages_set_wc(bo, false);
 	drm_gem_put_pages(&bo->base, bo->pages, true, false);
 	bo->pages = NULL;
@@ -168,7 +170,7 @@ int npuedge_gem_pin(struct npuedge_gem *bo)
 	int ret;
 
 	/* Who exports an imported buffer pins it. */
-	if (bo->base.import_attach)
+	if (bo->import)
 		return 0;
 
 	ret = npuedge_gem_get_pages(bo);
@@ -186,7 +188,7 @@ int npuedge_gem_pin(struct npuedge_gem *bo)
  */
 void npuedge_gem_unpin(struct npuedge_gem *bo)
 {
-	if (bo->base.import_attach)
+	if (bo->import)
 		return;
 
 	bo->pins--;
@@ -226,8 +228,8 @@ int npuedge_gem_vmap(struct drm_gem_object *obj, struct iosys_map *map)
 	struct npuedge_gem *bo = npuedge_gem_target(to_npuedge_gem(obj));
 	int ret;
 
-	if (obj->import_attach)
-		return dma_buf_vmap(obj->import_attach->dmabuf, map);
+	if (bo->import)
+		return dma_buf_vmap(bo->import, map);
 
 	ret = npuedge_pages_vmap(bo);
 	if (ret)
@@ -247,8 +249,8 @@ void npuedge_gem_vunmap(struct drm_gem_object *obj, struct iosys_map *map)
 {
 	struct npuedge_gem *bo = npuedge_gem_target(to_npuedge_gem(obj));
 
-	if (obj->import_attach) {
-		dma_buf_vunmap(obj->import_attach->dmabuf, map);
+	if (bo->import) {
+		dma_buf_vunmap(bo->import, map);
 		return;
 	}
 	if (--bo->vmaps)

@@ -31,6 +31,8 @@ struct npuedge_pt_table {
 	struct npuedge_pt_table **child;
 	/** @next: next table of a struct npuedge_pt_list */
 	struct npuedge_pt_table *next;
+	/** @node: for who provides @entries */
+	struct list_head node;
 };
 
 /**

@@ -80,6 +80,9 @@ err_put:
 	pm_runtime_put_noidle(edev->dev);
 err_stop:
 	npuedge_device_stop(edev);
+	cancel_work_sync(&edev->unplug.work);
+	cancel_work_sync(&edev->reset.report_work);
+	npuedge_device_unmap(edev);
 	return dev_err_probe(edev->dev, ret, "cannot register\n");
 }
 

@@ -6,8 +6,11 @@
  * attached device of another driver pins the buffer.
  *
  * Import: the attachment is static, so the exporter keeps the memory in place and there is nothing
- * to follow.  A buffer of this device is not imported: its handle stands for the same object, so
- * that there is one copy of it and one reservation object.
+ * to follow.  It ends with the buffer, or before when the device is unplugged: then the CPU alone
+ * sees the memory.
+ *
+ * A buffer of this device is not imported: its handle stands for the same object, so that there is
+ * one copy of it and one reservation object.
  *
  * A file descriptor that was opened for reading only gives reading only, to the CPU and to the
  * device: an imported buffer is marked, one of this device gets a view, see npuedge_gem.c.  DRM
@@ -18,11 +21,13 @@
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_prime.h>
 
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
+#include "npuedge_dma.h"
 #include "npuedge_gem.h"
 #include "npuedge_prime.h"
 
@@ -95,12 +100,13 @@ static struct drm_gem_object *npuedge_prime_view(struct drm_gem_object *target)
  * @drm: DRM device
  * @dma_buf: dma-buf of any driver
  *
- * Return: the buffer, or an error pointer.
+ * Return: the buffer, or an error pointer; -ENODEV if the device is gone.
  */
 struct drm_gem_object *npuedge_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	bool readonly = !(dma_buf->file->f_mode & FMODE_WRITE);
 	struct drm_gem_object *obj = dma_buf->priv;
+	int cookie;
 
 	if (dma_buf->ops == &npuedge_prime_ops && obj->dev == drm) {
 		if (readonly)
@@ -109,9 +115,13 @@ struct drm_gem_object *npuedge_prime_import(struct drm_device *drm, struct dma_b
 		return obj;
 	}
 
+	if (!drm_dev_enter(drm, &cookie))
+		return ERR_PTR(-ENODEV);
+
 	obj = drm_gem_prime_import_dev(drm, dma_buf, drm->dev);
 	if (!IS_ERR(obj))
 		to_npuedge_gem(obj)->readonly = readonly;
+	drm_dev_exit(cookie);
 	return obj;
 }
 
@@ -143,7 +153,8 @@ struct drm_gem_object *npuedge_prime_import_sg_table(struct drm_device *drm,
 		return ERR_PTR(-ENOMEM);
 
 	drm_gem_private_object_init(drm, &bo->base, size);
-	bo->sgt = sgt;
+	bo->import = attach->dmabuf;
+	npuedge_dma_add_import(bo, sgt);
 	npuedge_shrinker_add(bo);
 	return &bo->base;
 }

@@ -475,6 +475,10 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	struct npuedge_device *edev = q->edev;
 	int ret;
 
+	/* Who gives the device up waits for us only if we began before. */
+	if (READ_ONCE(edev->lost))
+		return;
+
 	/* What was said and not heard: interrupts get lost. */
 	npuedge_fw_handle_events(edev);
 	npuedge_queue_process(q);

@@ -35,12 +35,21 @@ static struct npuedge_memory *npuedge_shrinker_memory(struct npuedge_gem *bo)
 
 static bool npuedge_shrinker_imported(const struct npuedge_gem *bo)
 {
-	return !bo->base.filp;
+	return bo->import;
+}
+
+/*
+ * Where memory must not be in the CPU's caches, it is the device's mapping that cleans them.  When
+ * the device is gone, what was swapped out could not come back.
+ */
+static bool npuedge_shrinker_stays(const struct npuedge_gem *bo)
+{
+	return bo->clean && drm_dev_is_unplugged(bo->base.dev);
 }
 
 static enum npuedge_lru npuedge_shrinker_class(const struct npuedge_gem *bo)
 {
-	if (!bo->pages || bo->pins)
+	if (!bo->pages || bo->pins || npuedge_shrinker_stays(bo))
 		return NPUEDGE_LRU_NONE;
 	return bo->dontneed ? NPUEDGE_LRU_PURGEABLE : NPUEDGE_LRU_EVICTABLE;
 }
@@ -311,8 +320,15 @@ int npuedge_shrinker_init(struct npuedge_device *edev)
 {
 	struct npuedge_memory *mem = &edev->memory;
 	struct shrinker *shrinker;
+	int ret;
 
 	spin_lock_init(&mem->lock);
+	INIT_LIST_HEAD(&mem->mapped);
+	init_waitqueue_head(&mem->unmapped);
+	INIT_LIST_HEAD(&mem->table_list);
+	ret = drmm_mutex_init(&edev->base, &mem->table_lock);
+	if (ret)
+		return ret;
 	for (unsigned int i = 0; i < ARRAY_SIZE(mem->lru); i++)
 		INIT_LIST_HEAD(&mem->lru[i]);
 	npuedge_shrinker_prime_lockdep(edev);

@@ -4,7 +4,9 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #include <drm/npuedge_accel.h>
 
@@ -37,9 +39,17 @@ struct npuedge_memory {
 	struct list_head lru[NPUEDGE_LRU_NONE];
 	/** @pages: sum of the buffers of each list */
 	unsigned long pages[NPUEDGE_LRU_NONE];
+	/** @mapped: struct npuedge_gem that the device sees, by mapped_node; see npuedge_dma.c */
+	struct list_head mapped;
+	/** @unmapped: woken when @mapped gets empty */
+	wait_queue_head_t unmapped;
 	/** @info: what user space may ask for, without what is known elsewhere */
 	struct drm_npuedge_memory_info info;
-	/** @tables: page tables of the device; atomic, not under @lock */
+	/** @table_lock: protects @table_list, and who frees a table's memory */
+	struct mutex table_lock;
+	/** @table_list: struct npuedge_pt_table that have memory, by node */
+	struct list_head table_list;
+	/** @tables: their number; atomic, not under a lock */
 	atomic_long_t tables;
 };
 

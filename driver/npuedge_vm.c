@@ -134,7 +134,7 @@ static void npuedge_vm_init_lock(struct npuedge_vm *vm)
 
 /**
  * npuedge_vm_create() - make an empty address space
- * @edev: device
+ * @edev: device, entered
  *
  * Return: the VM with one user, or an error pointer.
  */

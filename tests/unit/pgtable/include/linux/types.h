@@ -12,6 +12,10 @@ typedef __u32 u32;
 typedef __u64 u64;
 typedef __s32 s32;
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) do {			\
 	*(volatile typeof(x) *)&(x) = (value);		\
