@@ -178,7 +178,7 @@ TEST_F_TIMEOUT(unbind, sync_file_outlives_the_module, 60)
 	file = npu_sync_file(c->fd, c->sync);
 	ASSERT_GE(file, 0);
 	/* and one whose job never reached the device */
-	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 400), NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 4000), NPU_PARAMS, 0, c->sync));
 	for (int i = 0; i < 66; i++)
 		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
 	cancelled = npu_sync_file(c->fd, c->sync);
