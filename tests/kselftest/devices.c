@@ -173,6 +173,7 @@ TEST_F_TIMEOUT(devices, recovery_of_one_is_not_noticed_by_the_other, 180)
 {
 	struct device *sick = &self->d[0], *well = &self->d[1];
 	long long before = resets(well), begin = resets(sick);
+	uint32_t size;
 	char path[256];
 
 	ASSERT_GE(before, 0);
@@ -183,10 +184,11 @@ TEST_F_TIMEOUT(devices, recovery_of_one_is_not_noticed_by_the_other, 180)
 		EXPECT_TRUE(goes_on(&self->w));
 		EXPECT_EQ(0, run(&sick->c, 0x100 + i));
 	}
-	/* firmware crashes, and a job with it */
+	/* firmware crashes, and a job with it: it was started, otherwise it would be run once more */
+	size = npu_slow_stream(sick->c.stream, npu_slow_count(&sick->c, 4000));
+	ASSERT_EQ(0, npu_submit(sick->c.fd, sick->c.queue, NPU_STREAM, size, NPU_PARAMS, 0, sick->c.sync));
+	usleep(500000);
 	ASSERT_EQ(0, inject_arm_fault(&self->inj, NPUSIM_FW_CRASH));
-	ASSERT_EQ(0, npu_submit(sick->c.fd, sick->c.queue, NPU_STREAM, npu_slow_stream(sick->c.stream, 2000),
-				NPU_PARAMS, 0, sick->c.sync));
 	ASSERT_EQ(0, npu_wait(sick->c.fd, sick->c.sync, 3 * NPU_WAIT_NS));
 	EXPECT_LT(npu_sync_status(sick->c.fd, sick->c.sync), 0);
 	EXPECT_TRUE(goes_on(&self->w));
