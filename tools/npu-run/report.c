@@ -102,9 +102,9 @@ static void print_text(const struct run *r, const struct phase *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (p[i].read_bytes || p[i].write_bytes)
 			fprintf(stderr, "%-7s bytes  DRAM read %.1f MiB, written %.1f MiB; copied "
-				"by the host %.1f MiB; %" PRIu64 " jobs\n", p[i].name,
+				"by the host %.1f MiB; %" PRIu64 " job%s\n", p[i].name,
 				MIB(p[i].read_bytes), MIB(p[i].write_bytes), MIB(p[i].copied_bytes),
-				p[i].jobs);
+				p[i].jobs, p[i].jobs == 1 ? "" : "s");
 	fprintf(stderr, "memory       weights %.1f MiB, KV %.1f MiB, scratch %.1f MiB, streams "
 		"%.1f MiB\n", MIB(s->weight_bytes), MIB(s->kv_bytes), MIB(s->scratch_bytes),
 		MIB(s->stream_bytes));
