@@ -628,7 +628,7 @@ def _(r):
     assert queue.run(COPY)["fault"] == 0 and time.monotonic() - start > 0.15
     r.arm("engine-stuck")
     queue.submit(COPY)
-    queue.wait_started()
+    wait_until(lambda: r.fired("engine-stuck") == 1)
     not_reset(r)
 
 
@@ -639,7 +639,7 @@ def _(r):
     r.arm("stop-ignored", count=0)
     r.arm("engine-stuck", obeys_stop=1)
     queue.submit(LONG)
-    queue.wait_started()
+    wait_until(lambda: r.fired("engine-stuck") == 1)
     not_reset(r)
 
 
