@@ -161,7 +161,7 @@ struct npuedge_device {
 		 * @reset.lock held for reading: it has not begun
 		 */
 		atomic_t pending;
-		/** @reset.asleep: stopped by system sleep; under @reset.lock */
+		/** @reset.asleep: stopped by system sleep or for the bus; under @reset.lock */
 		bool asleep;
 		/** @reset.stopped: @lost, and the device touches no memory any more; set once */
 		bool stopped;

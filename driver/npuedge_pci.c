@@ -91,6 +91,28 @@ static void npuedge_pci_remove(struct pci_dev *pdev)
 	platform_device_unregister(pci_get_drvdata(pdev));
 }
 
+/* Locked from here to the other, so that its driver is neither bound nor unbound in between. */
+static void npuedge_pci_reset_prepare(struct pci_dev *pdev)
+{
+	struct platform_device *child = pci_get_drvdata(pdev);
+
+	device_lock(&child->dev);
+	npuedge_plat_reset_prepare(&child->dev);
+}
+
+static void npuedge_pci_reset_done(struct pci_dev *pdev)
+{
+	struct platform_device *child = pci_get_drvdata(pdev);
+
+	npuedge_plat_reset_done(&child->dev);
+	device_unlock(&child->dev);
+}
+
+static const struct pci_error_handlers npuedge_pci_err_handler = {
+	.reset_prepare = npuedge_pci_reset_prepare,
+	.reset_done = npuedge_pci_reset_done,
+};
+
 static const struct pci_device_id npuedge_pci_ids[] = {
 	{ PCI_DEVICE(NE1_PCI_VENDOR, NE1_PCI_DEVICE) },
 	{ }
@@ -102,6 +124,7 @@ static struct pci_driver npuedge_pci_driver = {
 	.id_table = npuedge_pci_ids,
 	.probe = npuedge_pci_probe,
 	.remove = npuedge_pci_remove,
+	.err_handler = &npuedge_pci_err_handler,
 };
 
 /**

@@ -23,6 +23,7 @@
 #include "npuedge_irq.h"
 #include "npuedge_plat.h"
 #include "npuedge_pm.h"
+#include "npuedge_reset.h"
 
 static void npuedge_plat_release_group(void *dma_dev)
 {
@@ -129,6 +130,32 @@ static void npuedge_plat_remove(struct platform_device *pdev)
 	flush_work(&edev->reset.report_work);
 	pm_runtime_dont_use_autosuspend(edev->dev);
 	pm_runtime_put_noidle(edev->dev);
+}
+
+/**
+ * npuedge_plat_reset_prepare() - the bus is about to reset a device
+ * @dev: platform device, locked until npuedge_plat_reset_done(); may have no driver
+ */
+void npuedge_plat_reset_prepare(struct device *dev)
+{
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+
+	device_lock_assert(dev);
+	if (edev)
+		npuedge_reset_bus_begin(edev);
+}
+
+/**
+ * npuedge_plat_reset_done() - the bus has reset a device
+ * @dev: platform device that npuedge_plat_reset_prepare() was called for
+ */
+void npuedge_plat_reset_done(struct device *dev)
+{
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+
+	device_lock_assert(dev);
+	if (edev)
+		npuedge_reset_bus_end(edev);
 }
 
 static const struct of_device_id npuedge_of_match[] = {

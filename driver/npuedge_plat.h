@@ -11,6 +11,8 @@ struct device;
 
 int npuedge_plat_register(void);
 void npuedge_plat_unregister(void);
+void npuedge_plat_reset_prepare(struct device *dev);
+void npuedge_plat_reset_done(struct device *dev);
 
 #if IS_ENABLED(CONFIG_PCI)
 int npuedge_pci_register(void);

@@ -19,6 +19,7 @@
 #include "npuedge_limits.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_query.h"
+#include "npuedge_reset.h"
 #include "npuedge_shrinker.h"
 #include "npuedge_submit.h"
 #include "npuedge_sync.h"
@@ -42,7 +43,9 @@ static int npuedge_query_telemetry(struct npuedge_device *edev, struct drm_npued
 		ret = npuedge_device_awake(edev, &cookie);
 		if (ret)
 			return ret;
+		npuedge_reset_hold(edev);
 		npuedge_hw_telemetry(edev, &telemetry);
+		npuedge_reset_release(edev);
 		npuedge_device_asleep(edev, cookie);
 	}
 	return npuedge_query_copy(args, &telemetry, sizeof(telemetry));

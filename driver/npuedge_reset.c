@@ -14,6 +14,9 @@
  * 3. if firmware does not boot, or resets follow one another without a job that ends well in
  *    between, the device is lost: all fences signal, the device is unplugged.
  *
+ * When the bus resets the device, which user space may ask for, jobs on a core get the same time,
+ * the others wait, and afterwards it goes on like step 2.
+ *
  * The accel device sends an event to user space after each reset, WEDGED=none, and when it is
  * lost, WEDGED=rebind,bus-reset: what helps then.
  *
@@ -79,6 +82,7 @@ const char *npuedge_reset_reason_name(u32 reason)
 		[NPUEDGE_RESET_MESSAGE] = "message",
 		[NPUEDGE_RESET_PROTOCOL] = "protocol",
 		[NPUEDGE_RESET_TLB] = "tlb",
+		[NPUEDGE_RESET_BUS] = "bus",
 	};
 
 	return reason < ARRAY_SIZE(names) ? names[reason] : "unknown";
@@ -124,6 +128,31 @@ void npuedge_reset_wait(struct npuedge_device *edev)
 	wait_event(edev->reset.wait,
 		   READ_ONCE(edev->lost) ? READ_ONCE(edev->reset.stopped) :
 					   !atomic_read(&edev->reset.pending));
+}
+
+/**
+ * npuedge_reset_hold() - keep the device from being reset
+ * @edev: device, awake; the caller holds none of the locks that a reset takes
+ *
+ * Until npuedge_reset_release() registers are there, and mean what they say unless it is lost.
+ */
+void npuedge_reset_hold(struct npuedge_device *edev)
+{
+	down_read(&edev->reset.lock);
+	while (edev->reset.asleep) {
+		up_read(&edev->reset.lock);
+		npuedge_reset_wait(edev);
+		down_read(&edev->reset.lock);
+	}
+}
+
+/**
+ * npuedge_reset_release() - undo npuedge_reset_hold()
+ * @edev: device
+ */
+void npuedge_reset_release(struct npuedge_device *edev)
+{
+	up_read(&edev->reset.lock);
 }
 
 /* The list does not change while reset.lock is held for writing. */
@@ -313,6 +342,21 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 	}
 }
 
+/* What a reset has led to: step 3 if it failed. */
+static void npuedge_reset_conclude(struct npuedge_device *edev, struct npuedge_queue *guilty,
+				   u32 reason, int error)
+{
+	atomic_inc(&edev->reset.count);
+	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, reason, error);
+	if (error) {
+		WRITE_ONCE(edev->lost, true);
+		npuedge_fw_msg_stop(edev);
+		npuedge_reset_lose_queues(edev);
+	} else {
+		npuedge_reset_start_queues(edev);
+	}
+}
+
 /* Step 2, and if it fails step 3; with reset.lock held for writing. */
 static int npuedge_reset_locked(struct npuedge_device *edev, struct npuedge_queue *guilty,
 				u32 reason)
@@ -325,15 +369,7 @@ static int npuedge_reset_locked(struct npuedge_device *edev, struct npuedge_queu
 		drm_err(&edev->base, "%u resets, and no job ended well\n", edev->reset.streak - 1);
 	else
 		ret = npuedge_reset_restart(edev, guilty);
-	atomic_inc(&edev->reset.count);
-	trace_npuedge_reset(atomic_read(&edev->reset.count), guilty, reason, ret);
-	if (ret) {
-		WRITE_ONCE(edev->lost, true);
-		npuedge_fw_msg_stop(edev);
-		npuedge_reset_lose_queues(edev);
-	} else {
-		npuedge_reset_start_queues(edev);
-	}
+	npuedge_reset_conclude(edev, guilty, reason, ret);
 	return ret;
 }
 
@@ -564,6 +600,66 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	npuedge_reset_end(edev);
 	up_write(&edev->reset.lock);
 	return ret;
+}
+
+static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
+{
+	npuedge_reset_begin(edev);
+	down_write(&edev->reset.lock);
+	if (!READ_ONCE(edev->lost)) {
+		/* A reset that was under way may have ended what we began. */
+		npuedge_reset_begin(edev);
+		edev->reset.asleep = true;
+		npuedge_reset_stop_queues(edev);
+		npuedge_irq_disable(edev);
+		/* If it does not obey, then it will the bus. */
+		npuedge_hw_reset(edev);
+	}
+	up_write(&edev->reset.lock);
+}
+
+/**
+ * npuedge_reset_bus_begin() - stop the device, so that the bus can reset it
+ * @edev: device, which is not unbound until npuedge_reset_bus_end(); jobs get some time to end
+ *
+ * In between nobody uses it: jobs wait, and so do calls that need it.
+ */
+void npuedge_reset_bus_begin(struct npuedge_device *edev)
+{
+	int cookie;
+
+	pm_runtime_get_sync(edev->dev);
+	if (!npuedge_device_enter(edev, &cookie))
+		return;
+	npuedge_reset_drain(edev, NULL);
+	npuedge_reset_stop_for_bus(edev);
+	npuedge_device_exit(edev, cookie);
+}
+
+/**
+ * npuedge_reset_bus_end() - start the device again, which the bus has reset
+ * @edev: device
+ */
+void npuedge_reset_bus_end(struct npuedge_device *edev)
+{
+	bool cookie = dma_fence_begin_signalling(), stopped;
+	int ret = 0;
+
+	down_write(&edev->reset.lock);
+	stopped = edev->reset.asleep;
+	if (stopped) {
+		edev->reset.asleep = false;
+		ret = npuedge_reset_restart(edev, NULL);
+		npuedge_reset_conclude(edev, NULL, NPUEDGE_RESET_BUS, ret);
+		npuedge_reset_end(edev);
+	}
+	up_write(&edev->reset.lock);
+	dma_fence_end_signalling(cookie);
+
+	if (stopped)
+		npuedge_reset_report(edev, NPUEDGE_RESET_BUS, ret);
+	pm_runtime_mark_last_busy(edev->dev);
+	pm_runtime_put_autosuspend(edev->dev);
 }
 
 static void npuedge_reset_fini(struct drm_device *drm, void *wq)

@@ -25,6 +25,8 @@ enum npuedge_reset_reason {
 	NPUEDGE_RESET_PROTOCOL,
 	/** @NPUEDGE_RESET_TLB: a TLB invalidation did not end */
 	NPUEDGE_RESET_TLB,
+	/** @NPUEDGE_RESET_BUS: reset by the bus, as user space or error handling wanted */
+	NPUEDGE_RESET_BUS,
 };
 
 const char *npuedge_reset_reason_name(u32 reason);
@@ -32,9 +34,13 @@ int npuedge_reset_init(struct npuedge_device *edev);
 void npuedge_reset_schedule(struct npuedge_device *edev, enum npuedge_reset_reason reason);
 void npuedge_reset_cancel(struct npuedge_device *edev);
 void npuedge_reset_wait(struct npuedge_device *edev);
+void npuedge_reset_hold(struct npuedge_device *edev);
+void npuedge_reset_release(struct npuedge_device *edev);
 void npuedge_reset_job_timedout(struct npuedge_job *job);
 void npuedge_reset_lose(struct npuedge_device *edev);
 int npuedge_reset_suspend(struct npuedge_device *edev);
 int npuedge_reset_resume(struct npuedge_device *edev);
+void npuedge_reset_bus_begin(struct npuedge_device *edev);
+void npuedge_reset_bus_end(struct npuedge_device *edev);
 
 #endif

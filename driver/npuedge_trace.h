@@ -99,7 +99,8 @@ TRACE_EVENT(npuedge_reset,
 				       { NPUEDGE_RESET_PANIC, "panic" },
 				       { NPUEDGE_RESET_MESSAGE, "message" },
 				       { NPUEDGE_RESET_PROTOCOL, "protocol" },
-				       { NPUEDGE_RESET_TLB, "tlb" }),
+				       { NPUEDGE_RESET_TLB, "tlb" },
+				       { NPUEDGE_RESET_BUS, "bus" }),
 		      __entry->context, __entry->error)
 );
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the bus does to the device: it resets the function, removes it and finds it again, whoever uses it meanwhile.
+ * On a platform device, or one whose function cannot be reset, the tests skip.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kselftest_harness.h"
+#include "buffer.h"
+#include "debugfs.h"
+#include "uevent.h"
+
+#define PLAT_DRIVER	"/sys/bus/platform/drivers/npuedge"
+#define LOAD_THREADS	2
+
+FIXTURE(pci) {
+	struct npu_client a, b;
+	char slot[64], reset[128];
+};
+
+FIXTURE_SETUP(pci)
+{
+	int ret = npu_client_init(&self->a);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	if (npu_slot(self->slot, sizeof(self->slot)))
+		SKIP(return, "not a PCI function");
+	snprintf(self->reset, sizeof(self->reset), "/sys/bus/pci/devices/%s/reset", self->slot);
+	if (access(self->reset, W_OK))
+		SKIP(return, "the function cannot be reset, or not by us");
+	ASSERT_EQ(0, npu_client_init(&self->b));
+}
+
+FIXTURE_TEARDOWN(pci)
+{
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	npu_dumps_clear();
+}
+
+static int submit(struct npu_client *c, uint32_t size, uint32_t flags)
+{
+	return npu_submit_flags(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync, flags);
+}
+
+static int result(struct npu_client *c)
+{
+	int ret = npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS);
+
+	return ret ? ret : npu_sync_status(c->fd, c->sync);
+}
+
+static uint32_t state_of(struct npu_client *c)
+{
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+	int ret = npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state);
+
+	return ret ? UINT32_MAX : state.state;
+}
+
+/* A job that ends soon may; one that waits runs afterwards; user space hears of it. */
+TEST_F_TIMEOUT(pci, reset_is_waited_for_and_costs_nothing, 120)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	long long before = npu_knob_number("reset");
+	int events = npu_uevent_open();
+
+	ASSERT_GE(events, 0);
+	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 200)), 0));
+	b->data[0] = 0x4444;
+	npu_copy_stream(b->stream, 1, 4);
+	ASSERT_EQ(0, submit(b, 192, 0));
+	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
+	EXPECT_EQ(1, result(a));
+	EXPECT_EQ(1, result(b));
+	EXPECT_EQ(0x4444, b->data[1]);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, state_of(a));
+	EXPECT_EQ(before + 1, npu_knob_number("reset"));
+	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=none", 5000));
+	close(events);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* One that would take too long is lost, unless it may be run again. */
+TEST_F_TIMEOUT(pci, long_jobs_are_lost_or_run_again, 180)
+{
+	struct npu_client *a = &self->a;
+	uint32_t size = npu_slow_stream(a->stream, npu_slow_count(a, 8000));
+
+	ASSERT_EQ(0, submit(a, size, 0));
+	usleep(300000);
+	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
+	EXPECT_EQ(-ECANCELED, result(a));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, state_of(a));
+
+	ASSERT_EQ(0, submit(a, size, DRM_NPUEDGE_JOB_RERUN));
+	usleep(300000);
+	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
+	EXPECT_EQ(1, result(a));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+struct load {
+	pthread_t thread;
+	atomic_bool *stop;
+	int jobs, lost, error;
+};
+
+/* Calls of all kinds; each succeeds, and each job ends well or was lost. */
+static void *load(void *data)
+{
+	struct drm_npuedge_telemetry telemetry;
+	struct load *l = data;
+	struct npu_client c;
+
+	l->error = npu_client_init(&c);
+	while (!l->error && !atomic_load(l->stop)) {
+		int queue = npu_queue_create(c.fd, c.vm, DRM_NPUEDGE_PRIORITY_NORMAL), ret = queue < 0 ? queue : 0;
+
+		ret = ret ? ret : npu_map(c.fd, c.vm, c.bo, 2 * NPU_VA, 0, NPU_PAGE, 0);
+		ret = ret ? ret : npu_query(c.fd, DRM_NPUEDGE_QUERY_TELEMETRY, &telemetry, sizeof(telemetry));
+		npu_copy_stream(c.stream, 1, 4);
+		c.data[0] = ++l->jobs;
+		ret = ret ? ret : npu_submit(c.fd, queue, NPU_STREAM, 192, NPU_PARAMS, 0, c.sync);
+		ret = ret ? ret : npu_wait(c.fd, c.sync, 3 * NPU_WAIT_NS);
+		if (!ret && npu_sync_status(c.fd, c.sync) == -ECANCELED)
+			l->lost++;
+		else if (!ret && (npu_sync_status(c.fd, c.sync) != 1 || c.data[1] != c.data[0]))
+			ret = -EBADMSG;
+		ret = ret ? ret : npu_unmap(c.fd, c.vm, 2 * NPU_VA, NPU_PAGE);
+		ret = ret ? ret : npu_queue_destroy(c.fd, queue);
+		l->error = ret;
+	}
+	npu_client_fini(&c);
+	return NULL;
+}
+
+TEST_F_TIMEOUT(pci, reset_under_load, 240)
+{
+	struct load loads[LOAD_THREADS] = { };
+	atomic_bool stop = false;
+
+	for (int i = 0; i < LOAD_THREADS; i++) {
+		loads[i].stop = &stop;
+		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load, &loads[i]));
+	}
+	for (int i = 0; i < 5; i++) {
+		usleep(200000 * npu_slowness());
+		EXPECT_EQ(0, npu_write_text(self->reset, "1"));
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < LOAD_THREADS; i++) {
+		pthread_join(loads[i].thread, NULL);
+		EXPECT_EQ(0, loads[i].error) {
+			TH_LOG("after %d jobs, %d lost", loads[i].jobs, loads[i].lost);
+		}
+		EXPECT_GT(loads[i].jobs, loads[i].lost);
+	}
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* The function is bound, and the driver proper is not, nor is there anything to stop. */
+TEST_F_TIMEOUT(pci, reset_without_driver, 120)
+{
+	char path[256], *child;
+
+	ASSERT_EQ(0, npu_glob(PLAT_DRIVER "/npuedge-pci-ne1*", path, sizeof(path)));
+	child = basename(path);
+	ASSERT_EQ(0, npu_write_text(PLAT_DRIVER "/unbind", child));
+	EXPECT_EQ(0, npu_write_text(self->reset, "1"));
+	ASSERT_EQ(0, npu_write_text(PLAT_DRIVER "/bind", child));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/* It is gone from the bus while a job runs and files are open; all fences end; it comes back, and works. */
+TEST_F_TIMEOUT(pci, removed_and_found_again, 120)
+{
+	struct npu_client *a = &self->a;
+	char path[128];
+	int file;
+
+	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 4000)), 0));
+	file = npu_sync_file(a->fd, a->sync);
+	usleep(200000);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/remove", self->slot);
+	ASSERT_EQ(0, npu_write_text(path, "1"));
+	EXPECT_EQ(-ENODEV, npu_wait_file(file));
+	EXPECT_EQ(-ENODEV, submit(a, 192, 0));
+	close(file);
+	npu_client_fini(a);
+	memset(a, 0, sizeof(*a));
+	ASSERT_EQ(0, npu_write_text("/sys/bus/pci/rescan", "1"));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_HARNESS_MAIN
