@@ -51,6 +51,8 @@ static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
 	};
 	struct platform_device *child;
 
+	/* Within the BAR: of the same size it would be taken for what the BAR is in, and freed. */
+	res[0].parent = &pdev->resource[0];
 	for (int i = 0; i < vectors; i++) {
 		res[1 + i].start = pci_irq_vector(pdev, i);
 		res[1 + i].end = res[1 + i].start;

@@ -175,6 +175,23 @@ TEST_F_TIMEOUT(pci, reset_without_driver, 120)
 	EXPECT_EQ(0, npu_device_works());
 }
 
+/* The BAR stays in the kernel's map of memory when its driver, which has a part of it, goes. */
+TEST_F(pci, memory_map_outlives_the_driver)
+{
+	char *map;
+
+	ASSERT_EQ(0, npu_unbind(self->slot));
+	map = npu_read_file("/proc/iomem", NULL);
+	ASSERT_NE(NULL, map);
+	EXPECT_NE(NULL, strstr(map, self->slot));
+	free(map);
+	ASSERT_EQ(0, npu_bind(self->slot));
+	EXPECT_EQ(0, npu_device_works());
+	map = npu_read_file("/proc/iomem", NULL);
+	EXPECT_LT(strstr(map, self->slot), strstr(map, "npuedge"));
+	free(map);
+}
+
 /* It is gone from the bus while a job runs and files are open; all fences end; it comes back, and works. */
 TEST_F_TIMEOUT(pci, removed_and_found_again, 120)
 {
