@@ -212,6 +212,7 @@ static bool npuedge_evict_from_vms(struct npuedge_gem *bo, bool awake)
 bool npuedge_evict(struct npuedge_gem *bo)
 {
 	struct npuedge_device *edev = to_npuedge_device(bo->base.dev);
+	struct mutex *lock = npuedge_gem_gpuva_lock(&bo->base);
 	bool awake, done;
 
 	if (!dma_resv_test_signaled(bo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -224,7 +225,10 @@ bool npuedge_evict(struct npuedge_gem *bo)
 		done = npuedge_evict_from_vms(bo, awake);
 		npuedge_evict_release(edev, awake);
 	}
+	/* A VM that has been unlocked may leave, which takes this lock. */
+	mutex_lock(lock);
 	npuedge_evict_unlock_vms(bo, NULL);
+	mutex_unlock(lock);
 	if (done)
 		drm_vma_node_unmap(&bo->base.vma_node, edev->base.anon_inode->i_mapping);
 	return done;
