@@ -163,6 +163,8 @@ struct npuedge_device {
 		atomic_t pending;
 		/** @reset.asleep: stopped by system sleep or for the bus; under @reset.lock */
 		bool asleep;
+		/** @reset.bus: likewise, for the bus */
+		bool bus;
 		/** @reset.stopped: @lost, and the device touches no memory any more; set once */
 		bool stopped;
 		/** @reset.wait: woken when @reset.pending or @reset.stopped changes */

@@ -139,7 +139,7 @@ void npuedge_reset_wait(struct npuedge_device *edev)
 void npuedge_reset_hold(struct npuedge_device *edev)
 {
 	down_read(&edev->reset.lock);
-	while (edev->reset.asleep) {
+	while (edev->reset.asleep && !READ_ONCE(edev->lost)) {
 		up_read(&edev->reset.lock);
 		npuedge_reset_wait(edev);
 		down_read(&edev->reset.lock);
@@ -273,6 +273,10 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	npuedge_fw_msg_stop(edev);
 
 	down_write(&edev->reset.lock);
+	/* Sleep has stopped them once, and nobody will start them again. */
+	if (edev->reset.asleep)
+		npuedge_reset_start_queues(edev);
+	edev->reset.asleep = false;
 	npuedge_reset_stop_queues(edev);
 	npuedge_reset_lose_queues(edev);
 	npuedge_reset_end(edev);
@@ -552,6 +556,11 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 
 	flush_work(&edev->reset.work);
 	down_write(&edev->reset.lock);
+	/* That reset may have failed. */
+	if (READ_ONCE(edev->lost)) {
+		up_write(&edev->reset.lock);
+		return 0;
+	}
 	npuedge_reset_stop_queues(edev);
 	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 20) {
 		busy = false;
@@ -610,12 +619,17 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 		/* A reset that was under way may have ended what we began. */
 		npuedge_reset_begin(edev);
 		edev->reset.asleep = true;
+		edev->reset.bus = true;
 		npuedge_reset_stop_queues(edev);
 		npuedge_irq_disable(edev);
 		/* If it does not obey, then it will the bus. */
 		npuedge_hw_reset(edev);
+		/* Nobody shall find a fault later, and look for its reason in registers. */
+		npuedge_reset_judge_queues(edev);
 	}
 	up_write(&edev->reset.lock);
+	/* Whoever deals with a timeout uses registers too; who begins now sees that a reset is due. */
+	flush_workqueue(edev->reset.wq);
 }
 
 /**
@@ -629,8 +643,11 @@ void npuedge_reset_bus_begin(struct npuedge_device *edev)
 	int cookie;
 
 	pm_runtime_get_sync(edev->dev);
-	if (!npuedge_device_enter(edev, &cookie))
+	if (!npuedge_device_enter(edev, &cookie)) {
+		/* It may be about to be stopped for good, by its registers. */
+		flush_work(&edev->unplug.work);
 		return;
+	}
 	npuedge_reset_drain(edev, NULL);
 	npuedge_reset_stop_for_bus(edev);
 	npuedge_device_exit(edev, cookie);
@@ -646,9 +663,10 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	int ret = 0;
 
 	down_write(&edev->reset.lock);
-	stopped = edev->reset.asleep;
+	stopped = edev->reset.bus;
 	if (stopped) {
 		edev->reset.asleep = false;
+		edev->reset.bus = false;
 		ret = npuedge_reset_restart(edev, NULL);
 		npuedge_reset_conclude(edev, NULL, NPUEDGE_RESET_BUS, ret);
 		npuedge_reset_end(edev);
