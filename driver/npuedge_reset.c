@@ -628,7 +628,7 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 		npuedge_reset_judge_queues(edev);
 	}
 	up_write(&edev->reset.lock);
-	/* Whoever deals with a timeout uses registers too; who begins now sees that a reset is due. */
+	/* Handlers of timeouts use registers too; one that begins now sees that a reset is due. */
 	flush_workqueue(edev->reset.wq);
 }
 

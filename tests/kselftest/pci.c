@@ -69,7 +69,9 @@ TEST_F_TIMEOUT(pci, reset_is_waited_for_and_costs_nothing, 120)
 	int events = npu_uevent_open();
 
 	ASSERT_GE(events, 0);
-	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 200)), 0));
+	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 300)), 0));
+	/* it is on the core */
+	usleep(100000);
 	b->data[0] = 0x4444;
 	npu_copy_stream(b->stream, 1, 4);
 	ASSERT_EQ(0, submit(b, 192, 0));
