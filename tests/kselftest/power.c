@@ -60,20 +60,27 @@ static bool is_asleep(void)
 	return !power_read("runtime_status", text, sizeof(text)) && !strcmp(text, "suspended");
 }
 
-/* Whether it falls asleep within 5 s. */
-static bool falls_asleep(void)
-{
-	for (int i = 0; i < 500 * npu_slowness() && !is_asleep(); i++)
-		usleep(10000);
-	return is_asleep();
-}
-
 /* Usages of the device; 0 where the kernel does not show them. */
 static int usage(void)
 {
 	char text[32];
 
 	return power_read("runtime_usage", text, sizeof(text)) ? 0 : atoi(text);
+}
+
+/*
+ * Whether it falls asleep, and nobody uses it, within 5 s.  Queues of a closed file are destroyed a
+ * little later, for which it wakes up once more: that it slept for a moment says nothing yet.
+ */
+static bool falls_asleep(void)
+{
+	for (int i = 0; i < 500 * npu_slowness(); i++) {
+		if (is_asleep() && !usage())
+			return true;
+		usleep(10000);
+	}
+	printf("# %s, usage %d\n", is_asleep() ? "asleep" : "awake", usage());
+	return false;
 }
 
 FIXTURE_SETUP(power)
@@ -120,10 +127,7 @@ TEST_F_TIMEOUT(power, cancelled_jobs_let_it_sleep, 60)
 		EXPECT_EQ(-ECANCELED, npu_wait_file(files[i]));
 		close(files[i]);
 	}
-	EXPECT_TRUE(falls_asleep()) {
-		TH_LOG("usage %d", usage());
-	}
-	EXPECT_EQ(0, usage());
+	EXPECT_TRUE(falls_asleep());
 	vgem_fini(&v);
 	EXPECT_EQ(0, npu_device_works());
 }
@@ -165,16 +169,12 @@ TEST_F_TIMEOUT(power, failing_submits_take_nothing, 60)
 	struct npu_client *c = &self->c;
 
 	ASSERT_TRUE(falls_asleep());
-	ASSERT_EQ(0, usage());
 	for (unsigned int i = 0; i < FAILURES; i++) {
 		ASSERT_LT(failing_submit(c, i), 0) {
 			TH_LOG("kind %u", i % 10);
 		}
 	}
-	EXPECT_TRUE(falls_asleep()) {
-		TH_LOG("usage %d", usage());
-	}
-	EXPECT_EQ(0, usage());
+	EXPECT_TRUE(falls_asleep());
 	/* and not too few either: it stays awake while there is work */
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 200), NPU_PARAMS, 0, c->sync));
 	while (npu_sync_status(c->fd, c->sync) == 0) {
@@ -270,7 +270,6 @@ TEST_F_TIMEOUT(power, sleeps_between_calls_of_all_kinds, 300)
 	EXPECT_GT(naps, SECONDS * 4);
 	TH_LOG("asleep in %d of %d looks", naps, SECONDS * 200);
 	EXPECT_TRUE(falls_asleep());
-	EXPECT_EQ(0, usage());
 	EXPECT_EQ(0, npu_device_works());
 }
 
