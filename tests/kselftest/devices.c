@@ -104,26 +104,12 @@ static int open_client(struct device *d)
 	return -ENOENT;
 }
 
-static int run(struct npu_client *c, uint32_t value)
-{
-	int ret;
-
-	npu_copy_stream(c->stream, 1, 4);
-	c->data[0] = value;
-	ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
-	if (!ret)
-		ret = npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS);
-	if (!ret)
-		ret = npu_sync_status(c->fd, c->sync);
-	return ret == 1 && c->data[1] == value ? 0 : ret < 0 ? ret : -EIO;
-}
-
 static void *work(void *data)
 {
 	struct worker *w = data;
 
 	while (!w->error && !atomic_load(&w->stop)) {
-		w->error = run(w->c, atomic_load(&w->jobs) + 1);
+		w->error = npu_copy_word(w->c, atomic_load(&w->jobs) + 1);
 		atomic_fetch_add(&w->jobs, 1);
 	}
 	return NULL;
@@ -182,7 +168,7 @@ TEST_F_TIMEOUT(devices, recovery_of_one_is_not_noticed_by_the_other, 180)
 	for (int i = 0; i < ROUNDS; i++) {
 		ASSERT_EQ(0, npu_write_text(path, "1"));
 		EXPECT_TRUE(goes_on(&self->w));
-		EXPECT_EQ(0, run(&sick->c, 0x100 + i));
+		EXPECT_EQ(0, npu_copy_word(&sick->c, 0x100 + i));
 	}
 	/* firmware crashes, and a job with it: it was started, otherwise it would be run once more */
 	size = npu_slow_stream(sick->c.stream, npu_slow_count(&sick->c, 4000));
@@ -216,7 +202,7 @@ TEST_F_TIMEOUT(devices, unbind_of_one_leaves_the_other, 180)
 		memset(&gone->c, 0, sizeof(gone->c));
 		ASSERT_EQ(0, npu_bind(gone->slot));
 		ASSERT_EQ(0, open_client(gone));
-		EXPECT_EQ(0, run(&gone->c, 0x200 + i));
+		EXPECT_EQ(0, npu_copy_word(&gone->c, 0x200 + i));
 	}
 	atomic_store(&self->w.stop, true);
 	pthread_join(self->w.thread, NULL);
@@ -258,7 +244,7 @@ TEST_F_TIMEOUT(devices, one_buffer_for_both, 120)
 	memset(&owner->c, 0, sizeof(owner->c));
 	ASSERT_EQ(0, npu_bind(owner->slot));
 	ASSERT_EQ(0, open_client(owner));
-	EXPECT_EQ(0, run(&owner->c, 0x300));
+	EXPECT_EQ(0, npu_copy_word(&owner->c, 0x300));
 }
 
 TEST_HARNESS_MAIN

@@ -416,6 +416,22 @@ static inline int npu_copy(struct npu_client *c, uint64_t src_va, uint64_t dst_v
 	return ret;
 }
 
+/* Has a job copy this word in its data; 0, -EIO if its fence or the word says otherwise, or why there was no job. */
+static inline int npu_copy_word(struct npu_client *c, uint32_t word)
+{
+	uint32_t size = npu_copy_stream(c->stream, 1, 4);
+	int ret;
+
+	c->data[0] = word;
+	c->data[1] = ~word;
+	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync);
+	if (!ret)
+		ret = npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS);
+	if (!ret)
+		ret = npu_sync_status(c->fd, c->sync);
+	return ret == 1 && c->data[1] == word ? 0 : ret < 0 ? ret : -EIO;
+}
+
 static inline void npu_new_queue(struct npu_client *c)
 {
 	npu_queue_destroy(c->fd, c->queue);

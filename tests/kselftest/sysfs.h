@@ -89,13 +89,7 @@ static inline int npu_device_works(void)
 	ret = npu_client_init(&c);
 	if (ret)
 		return ret;
-	npu_copy_stream(c.stream, 1, 4);
-	c.data[0] = 0x1234;
-	ret = npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, c.sync);
-	if (!ret)
-		ret = npu_wait(c.fd, c.sync, 3 * NPU_WAIT_NS);
-	if (!ret && c.data[1] != 0x1234)
-		ret = -EIO;
+	ret = npu_copy_word(&c, 0x1234);
 	npu_client_fini(&c);
 	return ret;
 }
