@@ -54,7 +54,10 @@ extern const struct drm_gpuvm_ops npuedge_bind_gpuvm_ops;
 
 struct npuedge_bind *npuedge_bind_create(struct npuedge_vm *vm, struct drm_file *file,
 					 const struct drm_npuedge_vm_bind_op *op);
+int npuedge_bind_alloc_spares(struct npuedge_bind *bind);
 int npuedge_bind_reserve(struct npuedge_bind *bind);
+int npuedge_bind_make(struct npuedge_bind *bind);
+void npuedge_bind_fini(struct npuedge_bind *bind);
 int npuedge_bind_run(struct npuedge_bind *bind);
 void npuedge_bind_free(struct npuedge_bind *bind);
 void npuedge_bind_unmap_all(struct npuedge_vm *vm);
