@@ -206,6 +206,8 @@ void npuedge_device_unplug(struct npuedge_device *edev)
 
 	npuedge_device_stop(edev);
 	drm_dev_unplug(&edev->base);
+	/* Who had entered before may have made a dump, which walks page tables. */
+	npuedge_coredump_flush(edev);
 	npuedge_device_unmap(edev);
 	complete_all(&edev->unplug.done);
 }

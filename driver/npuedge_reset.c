@@ -229,6 +229,7 @@ static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_que
 {
 	int ret;
 
+	WRITE_ONCE(edev->reset.restarts, edev->reset.restarts + 1);
 	ret = npuedge_reset_try(edev, guilty);
 	if (!ret)
 		return 0;
@@ -513,6 +514,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 {
 	struct npuedge_queue *q = job->queue;
 	struct npuedge_device *edev = q->edev;
+	u32 restarts = READ_ONCE(edev->reset.restarts);
 	int ret;
 
 	/* Who gives the device up waits for us only if we began before. */
@@ -540,7 +542,9 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	} else {
 		drm_err(&edev->base, "firmware does not stop queue %u, it is dead\n", q->index);
 	}
-	npuedge_reset_device(edev, q, NPUEDGE_RESET_HANG);
+	/* In that time it may have slept, or been reset by the bus, which has seen to the queue. */
+	if (READ_ONCE(edev->reset.restarts) == restarts)
+		npuedge_reset_device(edev, q, NPUEDGE_RESET_HANG);
 }
 
 /**
