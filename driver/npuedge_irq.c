@@ -71,6 +71,16 @@ static void npuedge_irq_write_mask(struct npuedge_device *edev)
 		      edev->irq.enabled ? NE1_IRQ_ALL & ~edev->irq.masked : 0);
 }
 
+/*
+ * A frequent cause that has its own message need not be cleared, as it sends one each time that it
+ * is raised, and nobody reads whether it was.
+ */
+static void npuedge_irq_ack_frequent(struct npuedge_device *edev, u32 cause)
+{
+	if (edev->irq.wired)
+		npuedge_irq_ack(edev, cause);
+}
+
 /* Count an interrupt; mask its cause if there are too many. */
 static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector vector)
 {
@@ -134,7 +144,7 @@ static irqreturn_t npuedge_irq_queue(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
-	npuedge_irq_ack(edev, NE1_IRQ_QUEUE);
+	npuedge_irq_ack_frequent(edev, NE1_IRQ_QUEUE);
 	npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
 	npuedge_irq_look(edev);
 	return IRQ_HANDLED;
@@ -144,7 +154,7 @@ static irqreturn_t npuedge_irq_event(int irq, void *data)
 {
 	struct npuedge_device *edev = data;
 
-	npuedge_irq_ack(edev, NE1_IRQ_EVENT);
+	npuedge_irq_ack_frequent(edev, NE1_IRQ_EVENT);
 	npuedge_irq_count(edev, NPUEDGE_VECTOR_EVENT);
 	npuedge_fw_handle_events(edev);
 	npuedge_queues_process(edev);

@@ -72,7 +72,7 @@
 #define NE1_REG_RESET			0x0120	/* write 1: stop everything, state becomes RESET; reads 1 until done */
 
 /* Interrupts.  Bit n of STATUS is vector n; with one MSI vector all share it.  A raise sends the
- * message if the bit is set in ENABLE, and stays pending in STATUS until written with 1.
+ * message if the bit is set in ENABLE, pending before or not, and stays pending in STATUS until written with 1.
  * Handlers of vectors 0 and 1 need not read STATUS: the state they serve is in memory.
  */
 #define NE1_REG_IRQ_STATUS		0x0200
