@@ -228,10 +228,10 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	list_add_tail(&job->node, &q->inflight);
 	npuedge_job_post(job);
 	npuedge_queue_note_oldest(q);
+	trace_npuedge_job_run(job, q->started, 0);
 	/* Within the lock: a reset takes registers away only after it has set the queue offline. */
 	if (!npuedge_inject(NPUEDGE_INJECT_POST))
 		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
-	trace_npuedge_job_run(job, q->started, 0);
 
 out_unlock:
 	spin_unlock_irqrestore(&q->lock, flags);
