@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "../kselftest/npuedge.h"
+#include "bench.h"
 
 #define VA	(1ull << 33)
 #define STEP	(2 * NPU_PAGE)		/* a hole after each, so that nothing merges */
@@ -20,12 +21,6 @@ static const char *const bo_names[BO_STEPS] = {
 	"create a buffer", "bind it", "submit a job, per buffer bound", "unbind it", "close it",
 };
 static const char *const vm_names[VM_STEPS] = { "create an address space", "bind a buffer", "destroy it" };
-
-static int die(const char *what, int error)
-{
-	fprintf(stderr, "scale_bench: %s: %s\n", what, strerror(-error));
-	exit(1);
-}
 
 static uint64_t now(void)
 {

@@ -13,6 +13,7 @@
 #include <x86intrin.h>
 
 #include "../kselftest/npuedge.h"
+#include "bench.h"
 
 #define ROUNDS		60
 #define QUIET		60000	/* instructions without a jump: all is done */
@@ -21,31 +22,12 @@
 #define LOST		20000000000ull
 #define BIND_VA		(1ull << 33)
 
-static int die(const char *what, int error)
-{
-	fprintf(stderr, "submit_bench: %s: %s\n", what, strerror(-error));
-	exit(1);
-}
-
 static void priority(bool high)
 {
 	struct sched_param param = { .sched_priority = high ? 90 : 0 };
 
 	if (sched_setscheduler(0, high ? SCHED_FIFO : SCHED_IDLE, &param))
 		die("sched_setscheduler", -errno);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static uint64_t median(uint64_t *values, int count)
-{
-	qsort(values, count, sizeof(*values), by_value);
-	return values[count / 2];
 }
 
 /* What a system call that does nothing costs, and two looks at the counter. */
@@ -59,7 +41,7 @@ static uint64_t floor_cost(int fd)
 		ioctl(fd, _IO('d', 0x3f), 0);
 		cost[i] = __rdtsc() - begin;
 	}
-	return median(cost, ROUNDS);
+	return percentile(cost, ROUNDS, 50);
 }
 
 static void wait_idle(void)
@@ -136,8 +118,8 @@ static void bench_queues(struct npu_client *c, const int *queues, int count, uin
 		run[i] = costs.run;
 		done[i] = costs.done;
 	}
-	printf("submit queues=%d ioctl=%lu run_job=%lu completion=%lu\n", count, median(ioctl, ROUNDS),
-	       median(run, ROUNDS), median(done, ROUNDS));
+	printf("submit queues=%d ioctl=%lu run_job=%lu completion=%lu\n", count, percentile(ioctl, ROUNDS, 50),
+	       percentile(run, ROUNDS, 50), percentile(done, ROUNDS, 50));
 }
 
 static void bench_submit(void)
@@ -211,8 +193,8 @@ static void bench_buffers(int count, bool shareable)
 	priority(false);
 	wait_idle();
 	printf("bind buffers=%d kind=%s mean=%lu map=%lu unmap=%lu submit=%lu\n", count,
-	       shareable ? "shareable" : "private", first / count, median(map, ROUNDS), median(unmap, ROUNDS),
-	       median(submit, ROUNDS));
+	       shareable ? "shareable" : "private", first / count, percentile(map, ROUNDS, 50), percentile(unmap, ROUNDS, 50),
+	       percentile(submit, ROUNDS, 50));
 	npu_client_fini(&c);
 }
 
