@@ -388,7 +388,8 @@ def test_suspend_and_resume():
 def test_put_aside_on_several_cores():
     """a job of three cores is put aside as a whole for one of a core, and goes on"""
     with Machine("--mode", "paced", "--chip", "rk3588") as host:
-        wide, rt = Queue(host, 0, Vm(host, 1), 3), Queue(host, 1, Vm(host, 2), 0)
+        # its time slice does not end before it does: the realtime job alone has it put aside
+        wide, rt = Queue(host, 0, Vm(host, 1), 3, 10000000), Queue(host, 1, Vm(host, 2), 0)
         # the cores run at the same time: they read what none of them writes, and the profiles are elsewhere
         stage = dma(C.NE1_OP_LD, 0, 2048, sram=4096, rows=366) + header(C.NE1_OP_YIELD).ljust(64, b"\0")
 
