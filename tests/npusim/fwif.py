@@ -3,7 +3,7 @@
 import struct
 
 from ne1 import C, Host
-from vfio import wait_until
+from vfio import LIMIT, wait_until
 
 MSG = struct.Struct("<HHIII48s")
 
@@ -54,7 +54,7 @@ class FirmwareHost(Host):
         self.client.set_reg(C.NE1_REG_MBOX_DB, 1)
         return self.sent
 
-    def event(self, seconds=20):
+    def event(self, seconds=LIMIT):
         """The next message of the firmware: type, status, id, queue, body."""
         wait_until(lambda: self.u32(self.EVT_CTL) != self.read_events, seconds)
         slot = self.read_events % self.ENTRIES

@@ -5,7 +5,7 @@ import struct
 from fwif import FirmwareHost
 from ne1 import C, PageTables, doorbell
 from probe import END, dma
-from vfio import wait_until
+from vfio import LIMIT, wait_until
 
 QUEUE = struct.Struct("<I60xIIQQQIIQI12x")	# struct ne1_fw_queue
 RESULT = struct.Struct("<QIIQIIQQQQ")		# struct ne1_job_result
@@ -70,7 +70,7 @@ class Queue:
         """Firmware has taken the last job."""
         wait_until(lambda: self.state()[1] == self.seqno)
 
-    def wait(self, seqno=None, seconds=20):
+    def wait(self, seqno=None, seconds=LIMIT):
         seqno = self.seqno if seqno is None else seqno
         wait_until(lambda: self.done() >= seqno, seconds)
         return self.result(seqno)
@@ -83,7 +83,7 @@ class Queue:
         return {"fault": got[1], "cmd": got[2], "va": got[3], "info": got[4],
                 "code": got[4] >> 16 & 15, "ns": got[7] - got[6]}
 
-    def run(self, commands, seconds=20):
+    def run(self, commands, seconds=LIMIT):
         self.submit(commands)
         return self.wait(seconds=seconds)
 

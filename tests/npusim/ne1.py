@@ -9,7 +9,7 @@ import os
 import re
 import struct
 
-from vfio import Eventfd, Memory, MSIX, TRIGGER, DATA_EVENTFD, wait_until
+from vfio import LIMIT, Eventfd, Memory, MSIX, TRIGGER, DATA_EVENTFD, wait_until
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -197,7 +197,7 @@ class Host:
         value = self.client.reg(C.NE1_REG_BOOT_STATUS)
         return value & 0xff, value >> 8 & 0xff
 
-    def wait_state(self, *states, seconds=20):
+    def wait_state(self, *states, seconds=LIMIT):
         wait_until(lambda: self.boot_status()[0] in states, seconds)
         return self.boot_status()
 

@@ -154,17 +154,18 @@ def header(opcode, flags=0, wait=NONE, signal=NONE):
     return struct.pack("<BBHBBBB", opcode, flags, 0, wait, NONE, signal, NONE)
 
 
-def dma(opcode, base, offset, sram, row_bytes, rows=1, dram_stride=0, sram_stride=0, **sync):
-    return header(opcode, **sync) + struct.pack("<QIIQIIHBBB3xi12x", offset, 0, row_bytes,
-                                                dram_stride or row_bytes,
-                                                sram, sram_stride or row_bytes, rows, base, NONE,
-                                                NONE, 0)
+def dma(opcode, base, offset, sram, row_bytes, rows=1, same=False, **sync):
+    """@rows one behind the other, or (@same) the same one again and again."""
+    stride = 0 if same else row_bytes
+    return header(opcode, **sync) + struct.pack("<QIIQIIHBBB3xi12x", offset, 0, row_bytes, stride,
+                                                sram, stride, rows, base, NONE, NONE, 0)
 
 
-def mm(a, b, c, m, k, n):
-    """fp32 times fp32, B plain."""
-    return header(C.NE1_OP_MM) + struct.pack("<IIIIIIHHIBBBB20x", a, 4 * k, b, 4 * n, c, 4 * n, m,
-                                             k, n, 0, 0, 0, 0)
+def mm(a, b, c, m, k, n, same=False):
+    """fp32 times fp32, B plain; @same: all rows of A are one, and all of C."""
+    apart = 0 if same else 4
+    return header(C.NE1_OP_MM) + struct.pack("<IIIIIIHHIBBBB20x", a, apart * k, b, 4 * n, c, apart * n,
+                                             m, k, n, 0, 0, 0, 0)
 
 
 END = header(C.NE1_OP_END) + bytes(56)

@@ -12,7 +12,7 @@ from faultctl import ANY, DEFINES, FAULTS, Control, Refused, WindowPath
 from fwjob import COPY
 from ne1 import C, ROOT
 from test_faults import image, rig
-from vfio import Client, serving, wait_until
+from vfio import LIMIT, Client, serving, wait_until
 
 
 def error_of(r, **request):
@@ -136,7 +136,7 @@ def test_triggers():
                 queues[0].copy_works()
             else:
                 r.host.call(C.NE1_CMD_PING)
-            assert r.host.vectors[2].wait(5) == 1, on
+            assert r.host.vectors[2].wait() == 1, on
         r.arm("irq-spurious", vector=3, on="reset")
         r.arm("fw-hang", on="ready")
         r.host.reset()
@@ -144,7 +144,7 @@ def test_triggers():
         r.host.sent = r.host.read_events = 0
         r.host.start(image())
         wait_until(lambda: r.fired("fw-hang") == 1)
-        assert r.beats(0.3) == 0
+        r.stands_still()
 
 
 def test_hang_at_every_boot():
@@ -242,7 +242,7 @@ def test_no_window():
 
 def raw(r):
     sock = socket.socket(socket.AF_UNIX)
-    sock.settimeout(20)
+    sock.settimeout(LIMIT)
     sock.connect(r.control.path)
     return sock
 
@@ -270,8 +270,7 @@ def test_strangers():
                 deaf.send(b"{\"request\":\"list\"}\n" * 50)
         except BlockingIOError:
             pass
-        start = time.monotonic()
-        assert r.control.request("status")["ok"] and time.monotonic() - start < 2
+        assert r.control.request("status")["ok"]	# within the time that an answer may take
         deaf.close()
 
 

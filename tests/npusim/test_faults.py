@@ -14,7 +14,7 @@ from faultctl import FAULTS, Control, SocketPath, WindowPath
 from fwjob import COPY, JobHost, Queue
 from ne1 import C, ROOT
 from probe import END, dma, mm
-from vfio import Client, Closed, serving, wait_until
+from vfio import LIMIT, Client, Closed, serving, wait_until
 
 IMAGE = os.path.join(os.environ.get("O", "build"), "firmware", "npuedge-ne1.fw")
 LONG = [mm(0, 16384, 32768, 64, 64, 64)] * 4000 + [END]
@@ -51,6 +51,15 @@ class Rig:
         time.sleep(seconds)
         return self.host.u32(128 + 12) - before
 
+    def alive(self):
+        """Firmware goes on, sooner or later on a busy machine."""
+        before = self.host.u32(128 + 12)
+        wait_until(lambda: self.host.u32(128 + 12) != before)
+
+    def stands_still(self):
+        """Firmware does not, once what was going on has ended: a heartbeat comes every 50 ms otherwise."""
+        wait_until(lambda: self.beats(0.3) == 0)
+
     def no_event(self, seconds=0.25):
         """No message comes."""
         try:
@@ -71,7 +80,7 @@ def rig(kind=SocketPath, *options):
         path = os.path.join(directory, "control")
         with serving("--control", path, "--debug-window", *options) as server:
             wait_until(lambda: os.path.exists(path))
-            control = Control(path, timeout=20)
+            control = Control(path, timeout=LIMIT)
             try:
                 with Client(server.path) as client:
                     r = Rig(server, client, control, kind)
@@ -112,16 +121,20 @@ def works_again(r):
 @case("fw-hang")
 def _(r):
     r.boot()
-    assert r.beats(0.3) > 0
+    r.alive()
     r.arm("fw-hang")
-    time.sleep(0.05)
-    assert r.beats(0.3) == 0
-    assert r.host.vectors[3].wait(5) == 1, "the watchdog did not bite"
+    r.stands_still()
+    assert r.host.vectors[3].wait() == 1, "the watchdog did not bite"
     r.path.disarm("fw-hang")
-    assert r.beats(0.3) > 0
-    r.arm("fw-hang", watchdog=0, duration_us=1500000)
+    r.alive()
+    r.quiet()			# it may have bitten again before
+    r.arm("fw-hang", watchdog=0)
     assert r.host.vectors[3].wait(1.3) == 0, "the watchdog bites though it is stopped"
-    wait_until(lambda: r.beats(0.1) > 0)
+    r.path.disarm("fw-hang")
+    r.alive()
+    r.arm("fw-hang", watchdog=0, duration_us=400000)
+    time.sleep(0.5)
+    r.alive()
 
 
 @case("fw-slow")
@@ -143,19 +156,19 @@ def _(r):
         r.path.disarm("fw-slow")
     else:
         raise AssertionError(f"{factor} times slower: {fast} s and {slow} s")
-    wait_until(lambda: r.beats(0.2) > 0)
+    r.alive()
 
 
 @case("fw-crash")
 def _(r):
     r.boot()
     r.arm("fw-crash")
-    assert r.host.vectors[3].wait(5) == 1
+    assert r.host.vectors[3].wait() == 1
     state, error = r.host.boot_status()
     assert state == C.NE1_BOOT_STATE_PANIC and error != 0xff, (state, error)
     r.host.reboot(image())
     r.arm("fw-crash", double=1)
-    assert r.host.vectors[3].wait(5) == 1
+    assert r.host.vectors[3].wait() == 1
     assert r.host.boot_status() == (C.NE1_BOOT_STATE_PANIC, 0xff)
 
 
@@ -163,8 +176,7 @@ def _(r):
 def _(r):
     r.boot()
     r.arm("heartbeat-stuck")
-    time.sleep(0.05)
-    assert r.beats(0.3) == 0
+    r.stands_still()
     assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
 
 
@@ -217,7 +229,7 @@ def _(r):
     r.arm("boot-stuck", duration_us=300000)
     start = time.monotonic()
     r.host.start(image())
-    assert r.host.boot_status()[0] == C.NE1_BOOT_STATE_LOADING
+    assert r.host.boot_status()[0] == C.NE1_BOOT_STATE_LOADING or time.monotonic() - start > 0.25
     r.host.wait_state(C.NE1_BOOT_STATE_READY)
     assert time.monotonic() - start > 0.25
     r.host.reset()
@@ -272,7 +284,7 @@ def _(r):
     r.arm("evt-inject", type=C.NE1_EVT_QUEUE_FAULT, queue=3, id=9, status=2)
     got = r.host.event()[:4]
     assert got == (C.NE1_EVT_QUEUE_FAULT, 2, 9, 3), got
-    assert r.host.vectors[1].wait(5) >= 1
+    assert r.host.vectors[1].wait() >= 1
     for _ in range(40):			# through the wrap, with the rings apart
         assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
 
@@ -288,13 +300,13 @@ def _(r):
     r.arm("evt-flood", messages=1000)
     # what is read while the flood still comes makes room for more of it
     wait_until(lambda: r.host.u32(r.host.EVT_CTL) - r.host.read_events == r.host.ENTRIES)
-    assert r.beats(0.3) > 0, "firmware does not live"
+    r.alive()
     for _ in range(r.host.ENTRIES):
         r.host.event()
     r.no_event(0.1)
     r.arm("evt-flood", messages=100, overrun=1)
     wait_until(lambda: r.host.u32(r.host.EVT_CTL) - r.host.read_events == 100)
-    assert r.beats(0.3) > 0, "firmware does not live"
+    r.alive()
 
 
 @case("reply-lost")
@@ -336,13 +348,21 @@ def _(r):
 @case("reply-late")
 def _(r):
     r.boot()
-    r.arm("reply-late", duration_us=400000)
-    start = time.monotonic()
-    late = r.host.command(C.NE1_CMD_PING)
-    assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
-    r.quiet()
-    assert r.host.event()[2] == late and time.monotonic() - start > 0.35
-    assert r.host.vectors[1].wait(5) == 1
+    # a busy machine may look when it is already time for the late one
+    for us in (400000, 1600000, 6400000):
+        r.arm("reply-late", duration_us=us)
+        start = time.monotonic()
+        want = [r.host.command(C.NE1_CMD_PING) for _ in range(2)][::-1]
+        got = [r.host.event()[2]]
+        r.quiet()
+        in_time = time.monotonic() - start < 0.9e-6 * us
+        got.append(r.host.event()[2])
+        assert time.monotonic() - start > 0.9e-6 * us
+        if in_time:
+            assert got == want and r.host.vectors[1].wait() == 1
+            break
+    else:
+        raise AssertionError("this machine is too busy")
     for _ in range(40):
         assert r.host.call(C.NE1_CMD_PING) == C.NE1_MSG_OK
 
@@ -444,9 +464,12 @@ def _(r):
     queue = r.queue()
     r.quiet()
     r.arm("irq-late", vector=0, duration_us=300000)
-    queue.copy_works()
     start = time.monotonic()
-    assert r.host.vectors[0].wait() == 1 and time.monotonic() - start > 0.2
+    queue.copy_works()
+    early = r.host.vectors[0].wait(0)
+    assert not early or time.monotonic() - start > 0.25, "the job's end came with its interrupt"
+    assert early + r.host.vectors[0].wait(0 if early else LIMIT) == 1
+    assert time.monotonic() - start > 0.25
 
 
 @case("irq-early")
@@ -455,10 +478,10 @@ def _(r):
     queue = r.queue()
     r.quiet()
     r.arm("irq-early", duration_us=300000)
-    queue.submit(COPY)
     start = time.monotonic()
+    queue.submit(COPY)
     assert r.host.vectors[0].wait() >= 1
-    assert queue.done() == 0, "the interrupt was not early"
+    assert queue.done() == 0 or time.monotonic() - start > 0.25, "the interrupt was not early"
     assert queue.wait()["fault"] == 0 and time.monotonic() - start > 0.2
     assert r.host.vectors[0].wait() >= 1
 
@@ -477,12 +500,20 @@ def _(r):
 def _(r):
     r.boot()
     r.quiet()
-    r.arm("irq-storm", vector=2, rate=2000, duration_us=500000)
-    count, end = 0, time.monotonic() + 0.8
-    while time.monotonic() < end:
-        count += r.host.vectors[2].wait(0.1)
-    assert 200 <= count <= 1001, count
-    assert r.host.vectors[2].wait(0.2) == 0, "the storm goes on"
+    for _ in range(5):			# a busy machine may not be fast enough
+        r.arm("irq-storm", vector=2, rate=2000, duration_us=500000)
+        count, end = 0, time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            got = r.host.vectors[2].wait(0.4)
+            count += got
+            if count and not got:
+                break
+        else:
+            raise AssertionError("the storm goes on")
+        assert count <= 1001, count
+        if count >= 200:
+            return
+    raise AssertionError(f"{count} interrupts are no storm")
 
 
 # Memory.
@@ -621,7 +652,8 @@ def _(r):
     r.arm("engine-stuck", engine=1, obeys_stop=1)
     queue.submit(COPY)
     queue.wait_started()
-    assert queue.done() == 0 and r.beats(0.3) > 0
+    r.alive()
+    assert queue.done() == 0
     assert r.host.call(C.NE1_CMD_QUEUE_RESET, 0) == C.NE1_MSG_OK
     r.arm("engine-stuck", engine=0, duration_us=200000)
     start = time.monotonic()

@@ -72,7 +72,7 @@ def replay(content, *options):
         file.write(content)
         file.flush()
         done = subprocess.run([PROGRAM, "--replay", file.name, *options], capture_output=True, text=True,
-                              check=False, timeout=60)
+                              check=False, timeout=300)
     return done.returncode, done.stdout, done.stderr
 
 
