@@ -224,9 +224,9 @@ TEST_F_TIMEOUT(coredump, reset, 60)
 	EXPECT_STREQ("", value(dump, "seqno", text, sizeof(text)));
 	free(dump);
 
-	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 4000), NPU_PARAMS, 0,
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0,
 				c->sync));
-	usleep(300000);
+	ASSERT_TRUE(npu_job_runs());
 	ASSERT_EQ(0, npu_knob_write("reset", "1"));
 	dump = npu_dump_take();
 	ASSERT_NE(NULL, dump);
@@ -248,9 +248,8 @@ TEST_F(coredump, root_alone_and_one_at_a_time)
 		c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
 		ASSERT_GT(c->queue, 0);
 	}
-	for (int i = 0; i < 100 && npu_glob("/sys/class/devcoredump/devcd*/data", path, sizeof(path)); i++)
-		usleep(20000);
-	ASSERT_EQ(0, glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found));
+	ASSERT_TRUE(npu_dump_wait(path, sizeof(path)));
+	ASSERT_EQ(0, glob(NPU_DUMPS, 0, NULL, &found));
 	EXPECT_EQ(1, found.gl_pathc);
 	snprintf(other, sizeof(other), "%s", found.gl_pathv[0]);
 	globfree(&found);

@@ -19,7 +19,7 @@
 
 enum scenario {
 	SHORT_JOB,	/* armed, then a job that copies a word */
-	LONG_JOB,	/* a job of about half a second, armed while it runs */
+	LONG_JOB,	/* a job of about half a second, or more if it is to be lost, armed while it runs */
 	STUCK_JOB,	/* armed, then a job of about half a second */
 	CALL,		/* armed, then a queue is created */
 	RESET,		/* armed, then the device is reset */
@@ -152,13 +152,13 @@ VARIANT(stall, .fault = NPUSIM_STALL, .scenario = LONG_JOB, .ends = OK, .duratio
 
 FIXTURE_SETUP(faults)
 {
-	int ret = npu_client_init(&self->a);
+	int fd = npu_open();
 
-	if (ret == -ENODEV)
+	if (fd < 0)
 		SKIP(return, "no npuedge device");
-	ASSERT_EQ(0, ret);
-	npu_client_fini(&self->a);
-	memset(&self->a, 0, sizeof(self->a));
+	close(fd);
+	/* the messages that end address spaces of the test before are not ours to have faults */
+	npu_wait_uses(0);
 	if (inject_open(&self->inj))
 		SKIP(return, INJECT_ABSENT);
 	self->timeout = npu_knob_number("job_timeout_ms");
@@ -216,7 +216,7 @@ static int victim(struct npu_inject *inj, const FIXTURE_VARIANT(faults) *v, stru
 	int ret;
 
 	if (v->scenario == LONG_JOB || v->scenario == STUCK_JOB)
-		size = npu_slow_stream(c->stream, npu_slow_count(c, 500));
+		size = npu_slow_stream(c->stream, npu_slow_count(c, v->ends == LOST ? 2500 : 500));
 	if (v->scenario != LONG_JOB && arm(inj, v))
 		return -EINVAL;
 	if (v->scenario == RESET)
@@ -228,12 +228,12 @@ static int victim(struct npu_inject *inj, const FIXTURE_VARIANT(faults) *v, stru
 	ret = npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync);
 	if (ret)
 		return ret;
-	if (v->scenario == LONG_JOB) {
+	/* one that is to be lost has to be on a core; any other may have ended as well */
+	if (v->scenario == LONG_JOB && v->ends == LOST && !npu_job_runs())
+		return -EINVAL;
+	if (v->scenario == LONG_JOB && v->ends != LOST)
 		usleep(100000);
-		if (arm(inj, v))
-			return -EINVAL;
-	}
-	return 0;
+	return v->scenario == LONG_JOB && arm(inj, v) ? -EINVAL : 0;
 }
 
 static bool is_job(const FIXTURE_VARIANT(faults) *v)
@@ -277,7 +277,7 @@ TEST_F_TIMEOUT(faults, recovers, 150)
 	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
 	EXPECT_EQ(0x600d, b->data[BYSTANDER_JOBS]);
 	if (variant->storm)
-		EXPECT_GT(npu_knob_number("irq_storms"), self->storms);
+		EXPECT_GT(npu_knob_above("irq_storms", self->storms), self->storms);
 
 	inject_disarm_all(&self->inj);
 	/* firmware has made the queue all the same, of which the driver learns when it makes the next */
@@ -319,7 +319,7 @@ FIXTURE_TEARDOWN(device)
 }
 
 /* Firmware that does not know what it was told: whatever it answers, it is an error or not. */
-TEST_F_TIMEOUT(device, every_status_is_an_answer, 120)
+TEST_F_TIMEOUT(device, every_status_is_an_answer, 300)
 {
 	struct npu_inject *inj = &self->inj;
 
@@ -375,7 +375,7 @@ TEST_F_TIMEOUT(device, scribbling_firmware, 150)
 /* The device is lost; the driver has let go of it when this returns true. */
 static bool is_lost(int fd)
 {
-	for (int i = 0; i < 1000 && npu_vm_create(fd) != -ENODEV; i++)
+	for (int i = 0; i < 3000 * npu_slowness() && npu_vm_create(fd) != -ENODEV; i++)
 		usleep(10000);
 	return npu_vm_create(fd) == -ENODEV;
 }
@@ -388,14 +388,14 @@ static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, stru
 	ASSERT_GE(events, 0);
 	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
 	ASSERT_EQ(0, npu_client_init(c));
-	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 400), NPU_PARAMS, 0, c->sync));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0, c->sync));
 	file = npu_sync_file(c->fd, c->sync);
-	usleep(100000);
+	ASSERT_TRUE(npu_job_runs());
 	ASSERT_EQ(0, inject_arm(inj));
 	npu_knob_write("reset", "1");
 	EXPECT_LT(npu_wait_file(file), 0);
 	EXPECT_TRUE(is_lost(c->fd));
-	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=rebind,bus-reset", 5000));
+	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=rebind,bus-reset"));
 	close(events);
 	close(file);
 	npu_client_fini(c);
@@ -493,14 +493,12 @@ static void hang(struct __test_metadata *_metadata, struct npu_inject *inj, stru
 	size = npu_slow_stream(c->stream, npu_slow_count(c, 10000));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
 	*file = npu_sync_file(c->fd, c->sync);
-	usleep(100000);
+	ASSERT_TRUE(npu_job_runs());
 	inject_begin(inj, NPUSIM_FW_HANG);
 	inject_arg(inj, 0, 0);
 	ASSERT_EQ(0, inject_arm(inj));
 	/* its dump is left just before the message is sent */
-	for (int i = 0; i < 500 && npu_glob("/sys/class/devcoredump/devcd*/data", path, sizeof(path)); i++)
-		usleep(20000);
-	ASSERT_EQ(0, npu_glob("/sys/class/devcoredump/devcd*/data", path, sizeof(path)));
+	ASSERT_TRUE(npu_dump_wait(path, sizeof(path)));
 }
 
 TEST_F_TIMEOUT(device, unbind_ends_a_recovery, 240)

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
+#include "debugfs.h"
 #include "inject.h"
 #include "ne1_fw_image.h"
 #include "sysfs.h"
@@ -132,12 +133,12 @@ TEST_F_TIMEOUT(firmware, reset_needs_no_file, 60)
 
 	ASSERT_EQ(0, npu_client_init(&c));
 	for (int i = 0; i < 3; i++) {
-		uint32_t size = npu_slow_stream(c.stream, 400);
+		uint32_t size = npu_slow_stream(c.stream, 8000);
 
 		/* one in the device, one behind it */
 		ASSERT_EQ(0, npu_submit(c.fd, c.queue, NPU_STREAM, size, NPU_PARAMS, 0, 0));
 		ASSERT_EQ(0, npu_submit(c.fd, c.queue, NPU_STREAM, size, NPU_PARAMS, 0, c.sync));
-		usleep(20000);
+		ASSERT_TRUE(npu_job_runs());
 		ASSERT_EQ(0, npu_write_text(knob, "1"));
 		ASSERT_EQ(0, npu_wait(c.fd, c.sync, NPU_WAIT_NS));
 		EXPECT_EQ(-ECANCELED, npu_sync_status(c.fd, c.sync));
@@ -166,7 +167,7 @@ TEST_F_TIMEOUT(firmware, device_that_does_not_start_is_lost, 120)
 	ASSERT_EQ(0, inject_arm(&inj));
 
 	ASSERT_EQ(0, npu_client_init(&c));
-	ASSERT_EQ(0, npu_submit(c.fd, c.queue, NPU_STREAM, npu_slow_stream(c.stream, 400), NPU_PARAMS, 0, c.sync));
+	ASSERT_EQ(0, npu_submit(c.fd, c.queue, NPU_STREAM, npu_slow_stream(c.stream, 8000), NPU_PARAMS, 0, c.sync));
 	file = npu_sync_file(c.fd, c.sync);
 	npu_write_text(knob, "1");
 	EXPECT_LT(npu_wait_file(file), 0);

@@ -7,6 +7,7 @@
 
 #include "kselftest_harness.h"
 #include "sysfs.h"
+#include "vgem.h"
 
 FIXTURE(lifetime) {
 	struct npu_client c;
@@ -29,7 +30,7 @@ FIXTURE_TEARDOWN(lifetime)
 TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 {
 	struct npu_client *c = &self->c;
-	uint32_t size = npu_slow_stream(c->stream, 400);
+	uint32_t size = npu_slow_stream(c->stream, 8000);
 	int files[8], cancelled = 0;
 
 	for (int i = 0; i < 8; i++) {
@@ -55,7 +56,7 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 TEST_F_TIMEOUT(lifetime, destroy_queue_with_jobs_in_flight, 120)
 {
 	struct npu_client *c = &self->c;
-	uint32_t size = npu_slow_stream(c->stream, 400);
+	uint32_t size = npu_slow_stream(c->stream, 8000);
 	int file;
 
 	for (int i = 0; i < 4; i++)
@@ -177,18 +178,20 @@ static int receive_file(int socket)
 }
 
 /* Makes everything, submits, passes the file on and is gone, and with it the address space of the submits. */
-static void maker(int socket, int jobs)
+static void maker(int socket, int jobs, uint32_t count, int dmabuf)
 {
 	struct npu_client c;
-	uint32_t count = 100;
+	int gate;
 
 	if (npu_client_init(&c))
 		_exit(1);
+	gate = vgem_syncobj(c.fd, dmabuf);
 	npu_slow_stream(c.stream, count);
 	npu_copy_stream(c.stream + count, 1, 4);
 	c.data[0] = 0x5ca1ab1e;
 	for (int i = 0; i < jobs; i++) {
-		if (npu_submit(c.fd, c.queue, NPU_STREAM, (count + 3) * NE1_CMD_SIZE, NPU_PARAMS, 0, c.sync))
+		if (npu_submit(c.fd, c.queue, NPU_STREAM, (count + 3) * NE1_CMD_SIZE, NPU_PARAMS,
+			       i == jobs - 1 ? gate : 0, c.sync))
 			_exit(2);
 	}
 	/* what the receiver cannot know: names, in the order of struct npu_client */
@@ -200,17 +203,22 @@ static void maker(int socket, int jobs)
 /* @close_at_once: the one who got the file closes it with all jobs in flight, else it uses it first. */
 static void pass_on(struct __test_metadata *_metadata, bool close_at_once)
 {
+	const uint32_t count = close_at_once ? 1000 : 100;
 	int sockets[2], status, fd, file;
 	struct npu_client c;
+	struct vgem v;
 	uint32_t *map;
 	pid_t child;
 
+	/* the last job waits for us: it has not ended when we have the file */
+	ASSERT_EQ(0, vgem_init(&v, NPU_PAGE));
+	ASSERT_EQ(0, vgem_begin(&v, VGEM_WRITE));
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
 		close(sockets[0]);
-		maker(sockets[1], 8);
+		maker(sockets[1], 8, count, v.dmabuf);
 	}
 	close(sockets[1]);
 	ASSERT_EQ(sizeof(c), read(sockets[0], &c, sizeof(c)));
@@ -223,18 +231,21 @@ static void pass_on(struct __test_metadata *_metadata, bool close_at_once)
 	EXPECT_EQ(0, npu_sync_file_status(file));
 
 	if (!close_at_once) {
+		ASSERT_EQ(0, vgem_end(&v));
 		EXPECT_EQ(1, npu_wait_file(file));
 		map = npu_bo_map(fd, c.bo, NPU_CLIENT_SIZE);
 		ASSERT_NE(MAP_FAILED, map);
 		EXPECT_EQ(0x5ca1ab1e, map[NPU_PAGE / 4 + 1]);
 		/* its queue goes on in the name of whoever has the file */
 		map[NPU_PAGE / 4] = 77;
-		EXPECT_EQ(0, npu_submit(fd, c.queue, NPU_STREAM + 100 * NE1_CMD_SIZE, 192, NPU_PARAMS, 0, c.sync));
+		EXPECT_EQ(0, npu_submit(fd, c.queue, NPU_STREAM + count * NE1_CMD_SIZE, 192, NPU_PARAMS, 0, c.sync));
 		EXPECT_EQ(0, npu_wait(fd, c.sync, NPU_WAIT_NS));
 		EXPECT_EQ(77, map[NPU_PAGE / 4 + 1]);
 		munmap(map, NPU_CLIENT_SIZE);
 	}
 	close(fd);
+	/* one that waits is cancelled when its turn comes */
+	vgem_fini(&v);
 	EXPECT_NE(-ETIME, npu_wait_file(file));
 	close(file);
 	close(sockets[0]);

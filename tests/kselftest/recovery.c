@@ -84,6 +84,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 	struct npu_client *a = &self->a, *b = &self->b;
 	struct drm_npuedge_events mask = { .mask = DRM_NPUEDGE_EVENTS_MASK(DRM_NPUEDGE_EVENT_QUEUE_LOST) };
 	struct drm_npuedge_event event = { 0 };
+	struct pollfd p = { .fd = a->fd, .events = POLLIN };
 	uint32_t count = npu_slow_count(a, 20000);
 
 	ASSERT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
@@ -91,7 +92,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 	ASSERT_EQ(0, fcntl(a->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, fcntl(b->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), 0));
-	usleep(200000);
+	ASSERT_TRUE(npu_job_runs());
 	for (int i = 0; i < 10; i++) {
 		npu_copy_stream(b->stream + 3 * i, i + 1, 4);
 		b->stream[3 * i].dma.offset = 4 * i;
@@ -104,6 +105,7 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 	EXPECT_EQ(-ECANCELED, npu_sync_status(a->fd, a->sync));
 	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, get_state(a).state);
 	EXPECT_EQ(DRM_NPUEDGE_REASON_NONE, get_state(a).reason);
+	ASSERT_EQ(1, poll(&p, 1, 20000 * npu_slowness()));
 	ASSERT_EQ(sizeof(event), read(a->fd, &event, sizeof(event)));
 	EXPECT_EQ(DRM_NPUEDGE_EVENT_QUEUE_LOST, event.type);
 	EXPECT_EQ(a->queue, event.object);
@@ -135,7 +137,7 @@ TEST_F_TIMEOUT(recovery, job_that_may_is_run_again, 120)
 	ret = submit_flags(a, slow_copy_stream(a->stream, count), DRM_NPUEDGE_JOB_RERUN);
 	ASSERT_EQ(0, ret);
 	for (int i = 0; i < 2; i++) {
-		usleep(300000);
+		ASSERT_TRUE(npu_job_runs());
 		EXPECT_EQ(0, npu_sync_status(a->fd, a->sync));
 		ASSERT_EQ(0, npu_knob_write("reset", "1"));
 	}
@@ -153,7 +155,8 @@ TEST_F_TIMEOUT(recovery, job_is_not_run_again_for_ever, 120)
 
 	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), DRM_NPUEDGE_JOB_RERUN));
 	while (resets < 10 && !npu_sync_status(a->fd, a->sync)) {
-		usleep(300000);
+		/* one that was not started yet does not count as interrupted */
+		ASSERT_TRUE(npu_job_runs());
 		ASSERT_EQ(0, npu_knob_write("reset", "1"));
 		resets++;
 	}
@@ -187,47 +190,61 @@ TEST_F_TIMEOUT(recovery, waiting_is_no_reason_to_die, 120)
 
 	ASSERT_EQ(0, new_queue(b, DRM_NPUEDGE_PRIORITY_NORMAL, "1000"));
 	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, count), 0));
-	usleep(100000);
+	ASSERT_TRUE(npu_job_runs());
 	npu_copy_stream(b->stream, 1, 4);
 	b->data[0] = 0x2222;
 	ASSERT_EQ(0, submit_flags(b, 192, 0));
 	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
 	EXPECT_EQ(0x2222, b->data[1]);
-	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
 }
 
-TEST_F_TIMEOUT(recovery, neither_is_being_put_aside, 120)
+/*
+ * It needs a second, of two and a half.  A busy machine may need more, or come with the other job when it has ended: then
+ * once more.
+ */
+TEST_F_TIMEOUT(recovery, neither_is_being_put_aside, 240)
 {
 	struct npu_client *a = &self->a, *b = &self->b;
 	uint32_t count = npu_slow_count(a, 5000), few = count / 5 + 1;
+	int status = 0;
 
-	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_LOW, "2500"));
-	ASSERT_EQ(0, submit_flags(a, yielding_stream(a->stream, few), 0));
-	usleep(50000);
-	ASSERT_EQ(0, submit_flags(b, npu_slow_stream(b->stream, count), 0));
-	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
-	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
-	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
-	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
+	for (int i = 0; i < 3 && (status != 1 || !get_state(a).preempted); i++) {
+		ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_LOW, "2500"));
+		ASSERT_EQ(0, submit_flags(a, yielding_stream(a->stream, few), 0));
+		ASSERT_TRUE(npu_job_runs());
+		ASSERT_EQ(0, submit_flags(b, npu_slow_stream(b->stream, count), 0));
+		ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+		status = npu_sync_status(a->fd, a->sync);
+	}
+	EXPECT_EQ(1, status);
 	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, get_state(a).state);
 	EXPECT_GE(get_state(a).preempted, 1);
 	EXPECT_EQ(0, get_state(b).preempted);
 }
 
-TEST_F_TIMEOUT(recovery, hung_job_gets_its_time_and_no_more_than_twice, 120)
+/* A machine that is busy now and then may be late once. */
+TEST_F_TIMEOUT(recovery, hung_job_gets_its_time_and_no_more_than_twice, 240)
 {
 	struct npu_client *a = &self->a;
-	int64_t begin;
+	int64_t took = INT64_MAX;
 
-	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "1500"));
-	begin = npu_deadline(0);
-	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 8000), 0));
-	ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
-	EXPECT_EQ(-ETIME, npu_sync_status(a->fd, a->sync));
-	EXPECT_GE(npu_deadline(0) - begin, 1400000000ll);
-	EXPECT_LE(npu_deadline(0) - begin, 5000000000ll);
+	for (int i = 0; i < 3 && took > 5000000000ll; i++) {
+		int64_t begin;
+
+		ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "1500"));
+		begin = npu_deadline(0);
+		ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 8000), 0));
+		ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(-ETIME, npu_sync_status(a->fd, a->sync));
+		took = npu_deadline(0) - begin;
+		EXPECT_GE(took, 1400000000ll);
+	}
+	EXPECT_LE(took, 5000000000ll);
 }
 
 /* Copies @bytes of SRAM to memory, or the other way round. */
@@ -280,19 +297,19 @@ TEST_F_TIMEOUT(recovery, guilty_innocent_and_unharmed_are_told_apart, 150)
 	count = npu_slow_count(b, 6000);
 	ASSERT_EQ(0, new_queue(b, DRM_NPUEDGE_PRIORITY_LOW, "30000"));
 	ASSERT_EQ(0, new_queue(&c, DRM_NPUEDGE_PRIORITY_LOW, "30000"));
-	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "1000"));
+	ASSERT_EQ(0, new_queue(a, DRM_NPUEDGE_PRIORITY_NORMAL, "3000"));
 	ASSERT_EQ(0, submit_flags(b, yielding_stream(b->stream, count), 0));
-	usleep(300000);
-	c.data[0] = 0x3333;
-	npu_copy_stream(c.stream, 1, 4);
-	ASSERT_EQ(0, submit_flags(&c, 192, 0));
+	ASSERT_TRUE(npu_job_runs());
 
-	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 400), 0));
-	for (int i = 0; i < 200 && !get_state(b).preempted; i++)
-		usleep(20000);
+	ASSERT_EQ(0, submit_flags(a, npu_slow_stream(a->stream, 8000), 0));
+	for (int i = 0; i < 20000 && !get_state(b).preempted; i++)
+		usleep(1000);
 	EXPECT_EQ(1, get_state(b).preempted);
 	/* the next product does not end, and the core does not stop */
 	ASSERT_EQ(0, inject_arm_fault(&inj, NPUSIM_ENGINE_STUCK));
+	c.data[0] = 0x3333;
+	npu_copy_stream(c.stream, 1, 4);
+	ASSERT_EQ(0, submit_flags(&c, 192, 0));
 
 	ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
 	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
