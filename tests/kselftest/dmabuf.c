@@ -70,6 +70,9 @@ static void check_import(struct __test_metadata *_metadata, struct npu_client *c
 static void expect_gone(struct __test_metadata *_metadata, struct npu_client *c)
 {
 	EXPECT_EQ(0, npu_unmap(c->fd, c->vm, VA, 2 * VA));
+	/* its last job is freed by a worker */
+	for (int i = 0; i < 2000 * npu_slowness() && npu_memory(c->fd).imported_bytes; i++)
+		usleep(10000);
 	EXPECT_EQ(0, npu_memory(c->fd).imported_bytes);
 }
 

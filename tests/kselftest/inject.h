@@ -228,11 +228,13 @@ static inline bool inject_armed(struct npu_inject *inj, enum npusim_fault fault)
 	return inject_read(inj, NPUSIM_WIN_STATE) & 1;
 }
 
-/* Waits for @n firings, @ms at most; true if they came. */
+/* Waits for @n firings, @ms * npu_slowness() at most, but no less than 10 s; true if they came. */
 static inline bool inject_wait(struct npu_inject *inj, enum npusim_fault fault, uint64_t n,
 			       unsigned int ms)
 {
-	for (unsigned int i = 0; i < ms; i += 5) {
+	unsigned int limit = (ms < 10000 ? 10000 : ms) * npu_slowness();
+
+	for (unsigned int i = 0; i < limit; i += 5) {
 		if (inject_fired(inj, fault) >= n)
 			return true;
 		usleep(5000);

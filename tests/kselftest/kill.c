@@ -123,7 +123,7 @@ TEST_F_TIMEOUT(kill, nothing_is_left, 600)
 	for (int i = 0; i < 10; i++)
 		ASSERT_EQ(0, kill_one(&self->seed, 20000));
 	/* Every queue of the device but our own can be had, so the dead hold none. */
-	for (int tries = 0; queues < chip.queue_limit - 1 && tries < 200; tries++) {
+	for (int tries = 0; queues < chip.queue_limit - 1 && tries < 1200; tries++) {
 		int queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
 
 		if (queue > 0)

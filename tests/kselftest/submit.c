@@ -59,7 +59,7 @@ TEST_F(submit, profile)
 	EXPECT_GE(profile->dram_wr_bytes, 1024);
 }
 
-TEST_F(submit, thousand_in_order)
+TEST_F_TIMEOUT(submit, thousand_in_order, 120)
 {
 	struct npu_client *c = &self->c;
 
