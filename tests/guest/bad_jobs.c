@@ -85,7 +85,7 @@ static int save(const char *dir, const char *name)
 	char from[PATH_MAX], to[PATH_MAX];
 	int ret = -ENOENT;
 
-	for (int i = 0; i < 500 && ret; i++) {
+	for (int i = 0; i < 3000 && ret; i++) {
 		ret = npu_glob(DUMPS, from, sizeof(from));
 		if (ret)
 			usleep(20000);
@@ -95,7 +95,7 @@ static int save(const char *dir, const char *name)
 	snprintf(to, sizeof(to), "%s/%s.dump", dir, name);
 	ret = copy(from, to);
 	npu_write_text(from, "1");
-	for (int i = 0; i < 500 && !npu_glob(DUMPS, from, sizeof(from)); i++)
+	for (int i = 0; i < 3000 && !npu_glob(DUMPS, from, sizeof(from)); i++)
 		usleep(20000);
 	return ret;
 }

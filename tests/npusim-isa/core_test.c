@@ -418,7 +418,7 @@ static void stop_ends_a_long_command(void **state)
 	t = host_ns();
 	sim_core_stop(rig->core);
 	assert_int_equal(pthread_join(thread, (void **)&result), 0);
-	assert_true(host_ns() - t < 5000000000ull);
+	assert_true(host_ns() - t < 60000000000ull);	/* not the hours of the command */
 	assert_non_null(result);
 	assert_int_equal(result->state, NE1_CORE_FAULT);
 	assert_int_equal(result->fault, NE1_FAULT_STOPPED);
