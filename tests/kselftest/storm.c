@@ -119,17 +119,23 @@ static void *witness(void *arg)
 	return NULL;
 }
 
+/* Whether the time is over: SECONDS, or what it takes on a slow machine to have been of use. */
+static bool time_over(unsigned long seconds, bool of_use)
+{
+	return seconds > SECONDS && (of_use || seconds > MOST_SECONDS * (unsigned long)npu_slowness());
+}
+
 /* Seconds since @begin, rounded up. */
 static unsigned long seconds_since(int64_t begin)
 {
 	return (npu_deadline(0) - begin) / 1000000000 + 1;
 }
 
-/* What was seen in so many seconds was bounded. */
+/* What was seen in so many seconds was bounded; @spare: seconds more, for what came at once. */
 static void check_bounds(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *self, unsigned long seen,
-			 unsigned long seconds)
+			 unsigned long seconds, unsigned long spare)
 {
-	EXPECT_LT(seen, (seconds + 2) * RARE_PER_SECOND);
+	EXPECT_LT(seen, (seconds + spare) * RARE_PER_SECOND);
 	EXPECT_LT((unsigned long)log_lines(self->log), seconds > SECONDS ? LINES * seconds / SECONDS : LINES);
 }
 
@@ -151,7 +157,7 @@ TEST_F_TIMEOUT(storm, one_context_faults_all_the_time, 180)
 	long long resets = npu_knob_number("reset");
 	struct witness w = { .c = &self->b };
 	atomic_bool stop = false;
-	unsigned long before, seconds;
+	unsigned long before;
 	pthread_t thread;
 	int64_t begin;
 	int index, faults = 0;
@@ -172,8 +178,7 @@ TEST_F_TIMEOUT(storm, one_context_faults_all_the_time, 180)
 	npu_copy_stream(a->stream, 1, 4);
 	begin = npu_deadline(0);
 	/* both make progress, however slow the machine */
-	while ((seconds = seconds_since(begin)) <= SECONDS ||
-	       ((faults <= FAULTS || w.jobs <= JOBS) && seconds <= MOST_SECONDS)) {
+	while (!time_over(seconds_since(begin), faults > FAULTS && w.jobs > JOBS)) {
 		/* its own queue takes nothing any more after a fault; a new one has the lowest index again */
 		ASSERT_EQ(0, npu_submit(a->fd, a->queue, NPU_STREAM, 192, NPU_PARAMS, 0, a->sync));
 		ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
@@ -190,7 +195,7 @@ TEST_F_TIMEOUT(storm, one_context_faults_all_the_time, 180)
 	EXPECT_EQ(0, w.error);
 	EXPECT_GT(w.jobs, JOBS);
 	EXPECT_LT(w.worst_ns, 4000000000ll * npu_slowness());
-	check_bounds(_metadata, self, interrupts("npuedge-mmu") - before, seconds_since(begin));
+	check_bounds(_metadata, self, interrupts("npuedge-mmu") - before, seconds_since(begin), 1);
 	EXPECT_EQ(resets, npu_knob_number("reset"));
 	inject_disarm_all(&self->inj);
 	EXPECT_EQ(0, npu_device_works());
@@ -201,7 +206,7 @@ static void flood(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *self, 
 {
 	struct witness w = { .c = &self->b };
 	atomic_bool stop = false;
-	unsigned long before = interrupts(name), seconds;
+	unsigned long before = interrupts(name);
 	int64_t begin = npu_deadline(0);
 	pthread_t thread;
 
@@ -212,7 +217,7 @@ static void flood(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *self, 
 	ASSERT_EQ(0, inject_arm(&self->inj));
 	w.stop = &stop;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, witness, &w));
-	while ((seconds = seconds_since(begin)) <= SECONDS || (w.jobs <= JOBS && seconds <= MOST_SECONDS))
+	while (!time_over(seconds_since(begin), w.jobs > JOBS))
 		usleep(100000);
 	stop = true;
 	pthread_join(thread, NULL);
@@ -223,7 +228,7 @@ static void flood(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *self, 
 	EXPECT_EQ(0, w.error);
 	EXPECT_GT(w.jobs, JOBS);
 	EXPECT_LT(w.worst_ns, 4000000000ll * npu_slowness());
-	check_bounds(_metadata, self, interrupts(name) - before, seconds_since(begin));
+	check_bounds(_metadata, self, interrupts(name) - before, seconds_since(begin), 4);
 	EXPECT_EQ(0, npu_device_works());
 }
 
