@@ -247,4 +247,48 @@ TEST_F_TIMEOUT(devices, one_buffer_for_both, 120)
 	EXPECT_EQ(0, npu_copy_word(&owner->c, 0x300));
 }
 
+/*
+ * One is torn out, with a job on it: nothing answers any more, and reads are all ones.  The last test here, as that one
+ * does not come back.
+ */
+TEST_F_TIMEOUT(devices, surprise_removal_of_one_leaves_the_other, 300)
+{
+	struct device *gone = &self->d[0], *stays = &self->d[1];
+	struct pollfd p;
+	int file, ret;
+
+	ASSERT_EQ(0, start(&self->w, &stays->c));
+	ASSERT_EQ(0, npu_submit(gone->c.fd, gone->c.queue, NPU_STREAM,
+				npu_slow_stream(gone->c.stream, npu_slow_count(&gone->c, 4000)), NPU_PARAMS, 0,
+				gone->c.sync));
+	file = npu_sync_file(gone->c.fd, gone->c.sync);
+	ASSERT_GE(file, 0);
+	usleep(200000);
+	inject_begin(&self->inj, NPUSIM_REMOVAL);
+	/* not inject_arm(): there is no status to read then */
+	inject_write(&self->inj, NPUSIM_WIN_CMD, NPUSIM_CMD_ARM);
+	while (inject_read(&self->inj, NPUSIM_WIN_ID) == NPUSIM_WIN_MAGIC)
+		usleep(10000);
+	EXPECT_EQ(~0u, inject_read(&self->inj, NPUSIM_WIN_ID));
+
+	p = (struct pollfd){ .fd = file, .events = POLLIN };
+	EXPECT_EQ(1, poll(&p, 1, 3 * NPU_WAIT_NS / 1000000 * npu_slowness()));
+	EXPECT_LT(npu_sync_file_status(file), 0);
+	close(file);
+	for (int i = 0; i < 500 * npu_slowness(); i++) {
+		ret = npu_submit(gone->c.fd, gone->c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0);
+		if (ret == -ENODEV)
+			break;
+		usleep(10000);
+	}
+	EXPECT_EQ(-ENODEV, ret);
+	EXPECT_EQ(0, npu_unbind(gone->slot));
+	EXPECT_LT(npu_bind(gone->slot), 0);
+	EXPECT_TRUE(goes_on(&self->w));
+
+	atomic_store(&self->w.stop, true);
+	pthread_join(self->w.thread, NULL);
+	EXPECT_EQ(0, self->w.error);
+}
+
 TEST_HARNESS_MAIN
