@@ -56,6 +56,7 @@ struct fake {
 	bool freed;
 };
 
+static const struct drm_driver fake_driver = { .driver_features = DRIVER_GEM };
 static struct fake *fake;
 
 static u64 fake_dma(const struct npuedge_gem *bo)
@@ -140,6 +141,7 @@ static int bind_setup(struct kunit *test)
 		return -ENOMEM;
 	fake->fail_at = -1;
 	kref_init(&fake->edev.base.ref);
+	fake->edev.base.driver = &fake_driver;
 	drm_gem_private_object_init(&fake->edev.base, &fake->root, 0);
 
 	vm = &fake->vm;

@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 
 #include "npuedge_device.h"
@@ -42,6 +43,7 @@ struct fake {
 	unsigned int events;
 };
 
+static const struct drm_driver fake_driver = { .driver_features = DRIVER_GEM };
 static struct fake *fake;
 
 static struct fake_buffer *to_fake(struct npuedge_gem *bo)
@@ -120,6 +122,7 @@ static int shrinker_setup(struct kunit *test)
 	fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
 	if (!fake)
 		return -ENOMEM;
+	fake->edev.base.driver = &fake_driver;
 	mem = &fake->edev.memory;
 	spin_lock_init(&mem->lock);
 	for (unsigned int i = 0; i < ARRAY_SIZE(mem->lru); i++)
