@@ -6,7 +6,8 @@
  * timelines are allocated, before the job is armed, so that signalling cannot fail.
  *
  * A fence must exist when it is waited for.  What an earlier job of the same call signals has none
- * yet: such waits are dropped, as those jobs run in order.
+ * yet: such waits are dropped, as those jobs run in order.  A timeline that will be signalled
+ * beyond the point may have a fence for the point itself, of somebody else: that one is waited for.
  */
 
 #include <linux/dma-fence-chain.h>
@@ -33,15 +34,19 @@ static int npuedge_sync_get(const struct drm_npuedge_array *array, u32 index,
 	return ret ?: npuedge_check_sync(sync);
 }
 
-static bool npuedge_sync_is_signalled(const struct npuedge_signals *signals,
-				      const struct drm_npuedge_sync *sync)
+/* Whether earlier jobs of the call signal the syncobj: at this point, or (@beyond) a later one. */
+static bool npuedge_sync_is_signalled(const struct npuedge_signals *earlier,
+				      const struct drm_npuedge_sync *sync, bool beyond)
 {
-	for (u32 i = 0; i < signals->count; i++) {
-		const struct npuedge_signal *sig = &signals->array[i];
+	for (; earlier; earlier = earlier->earlier) {
+		for (u32 i = 0; i < earlier->count; i++) {
+			const struct npuedge_signal *sig = &earlier->array[i];
 
-		if (sig->handle == sync->handle && !sig->point == !sync->point &&
-		    sig->point >= sync->point)
-			return true;
+			if (sig->handle != sync->handle || !sig->point != !sync->point)
+				continue;
+			if (beyond ? sig->point > sync->point : sig->point == sync->point)
+				return true;
+		}
 	}
 	return false;
 }
@@ -53,12 +58,12 @@ static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *fil
 	struct dma_fence *fence;
 	int ret;
 
-	for (; earlier; earlier = earlier->earlier) {
-		if (npuedge_sync_is_signalled(earlier, sync))
-			return 0;
-	}
+	if (npuedge_sync_is_signalled(earlier, sync, false))
+		return 0;
 
 	ret = drm_syncobj_find_fence(file, sync->handle, sync->point, 0, &fence);
+	if (ret == -EINVAL && npuedge_sync_is_signalled(earlier, sync, true))
+		return 0;
 	return ret ?: drm_sched_job_add_dependency(job, fence);
 }
 

@@ -2,6 +2,7 @@
 /* SUBMIT: jobs, batches, syncobjs in and out, and every way to get the arguments wrong. */
 #include "kselftest_harness.h"
 #include "npuedge.h"
+#include "vgem.h"
 
 FIXTURE(submit) {
 	struct npu_client c;
@@ -157,6 +158,58 @@ TEST_F(submit, batch_with_inner_dependency)
 	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit));
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
 	EXPECT_EQ(77, c->data[2]);
+}
+
+/* One call: a job signals @signal of a timeline, the next waits for @wait of it and signals the client's syncobj. */
+static int submit_timeline_pair(struct npu_client *c, uint32_t timeline, uint64_t signal, uint64_t wait)
+{
+	struct drm_npuedge_stream stream = { .va = NPU_STREAM, .size = npu_copy_stream(c->stream, 1, 4) };
+	struct drm_npuedge_sync sync[2] = {
+		{ .handle = timeline, .flags = DRM_NPUEDGE_SYNC_TIMELINE, .point = signal },
+		{ .handle = timeline, .flags = DRM_NPUEDGE_SYNC_TIMELINE, .point = wait },
+	}, out = { .handle = c->sync };
+	struct drm_npuedge_job jobs[2] = { { .params_va = NPU_PARAMS }, { .params_va = NPU_PARAMS } };
+	struct drm_npuedge_submit submit = {
+		.queue_id = c->queue, .jobs = { .stride = sizeof(jobs[0]), .count = 2, .ptr = (uintptr_t)jobs },
+	};
+
+	for (int i = 0; i < 2; i++)
+		jobs[i].streams = (struct drm_npuedge_array){ sizeof(stream), 1, (uintptr_t)&stream };
+	jobs[0].out_syncs = (struct drm_npuedge_array){ sizeof(sync[0]), 1, (uintptr_t)&sync[0] };
+	jobs[1].in_syncs = (struct drm_npuedge_array){ sizeof(sync[1]), 1, (uintptr_t)&sync[1] };
+	jobs[1].out_syncs = (struct drm_npuedge_array){ sizeof(out), 1, (uintptr_t)&out };
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+}
+
+/* What an earlier job of the call signals is no reason not to wait for what somebody else does. */
+TEST_F(submit, inner_timeline_beside_others)
+{
+	struct npu_client *c = &self->c;
+	struct drm_syncobj_transfer transfer = { .dst_handle = npu_syncobj_create(c->fd), .dst_point = 5 };
+	uint32_t timeline = transfer.dst_handle;
+	struct vgem v;
+
+	if (vgem_init(&v, 4096))
+		SKIP(return, "no vgem");
+	ASSERT_EQ(0, vgem_begin(&v, VGEM_WRITE));
+	transfer.src_handle = vgem_syncobj(c->fd, v.dmabuf);
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &transfer));
+
+	/* point 5 is there, and not signalled */
+	ASSERT_EQ(0, submit_timeline_pair(c, timeline, 10, 5));
+	EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200000000));
+	ASSERT_EQ(0, vgem_end(&v));
+	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	/* the very point, and one that nobody but the job beyond it will bring */
+	for (uint64_t point = 20; point < 50; point += 10) {
+		ASSERT_EQ(0, submit_timeline_pair(c, timeline, point, point - (point > 20)));
+		EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	}
+	/* beyond what it brings */
+	EXPECT_EQ(-EINVAL, submit_timeline_pair(c, timeline, 60, 61));
+	vgem_fini(&v);
 }
 
 TEST_F(submit, all_or_nothing)
