@@ -354,8 +354,12 @@ static int npuedge_bind_job_reserve(struct npuedge_bind_job *job)
 	int ret;
 
 	ret = npuedge_vm_check(job->vm);
-	list_for_each_entry(bind, &job->binds, node)
+	list_for_each_entry(bind, &job->binds, node) {
+		/* Who is being killed may take more memory than there is for others. */
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
 		ret = ret ?: npuedge_bind_reserve(bind);
+	}
 	return ret;
 }
 

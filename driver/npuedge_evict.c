@@ -21,6 +21,7 @@
 
 #include <linux/jiffies.h>
 #include <linux/pm_runtime.h>
+#include <linux/sched/signal.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
@@ -251,6 +252,16 @@ static struct npuedge_va *npuedge_evict_find(struct npuedge_vm *vm, struct drm_g
 	return found;
 }
 
+/* Behind those that are still to be mapped, so that the next one is found at once. */
+static void npuedge_evict_move_back(struct npuedge_va *va)
+{
+	struct mutex *lock = npuedge_gem_gpuva_lock(va->base.gem.obj);
+
+	mutex_lock(lock);
+	list_move_tail(&va->base.gem.entry, &va->base.vm_bo->list.gpuva);
+	mutex_unlock(lock);
+}
+
 /* A queued bind may have replaced the mapping meanwhile; then it is on no list. */
 static int npuedge_evict_map(struct npuedge_vm *vm, struct npuedge_va *va, struct sg_table *sgt,
 			     struct npuedge_pt_stock *stock)
@@ -262,6 +273,7 @@ static int npuedge_evict_map(struct npuedge_vm *vm, struct npuedge_va *va, struc
 		ret = npuedge_mmu_map(&vm->pt, stock, va->base.va.addr, sgt, va->base.gem.offset,
 				      va->base.va.range, va->readonly);
 		va->evicted = ret;
+		npuedge_evict_move_back(va);
 	}
 	vm->changes += vm->pt.stale;
 	vm->pt.stale = false;
@@ -299,8 +311,8 @@ static int npuedge_evict_remap(struct npuedge_vm *vm, struct npuedge_va *va, str
  * @vm_bo: the buffer in the VM; both are locked, the device is entered
  * @exec: not used
  *
- * Return: 0; -ENOMEM, or -ENODEV if the device is gone: then some of it may be mapped, and it still
- * counts as evicted.
+ * Return: 0; -ENOMEM, -EINTR if the caller is being killed, or -ENODEV if the device is gone: then
+ * some of it may be mapped, and it still counts as evicted.
  */
 int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
 {
@@ -316,9 +328,11 @@ int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
 			return PTR_ERR(sgt);
 
 		while ((va = npuedge_evict_find(vm, vm_bo))) {
-			ret = npuedge_evict_remap(vm, va, sgt);
+			ret = fatal_signal_pending(current) ? -EINTR : 0;
+			ret = ret ?: npuedge_evict_remap(vm, va, sgt);
 			if (ret)
 				return ret;
+			cond_resched();
 		}
 	}
 	drm_gpuvm_bo_evict(vm_bo, false);
@@ -333,7 +347,7 @@ int npuedge_evict_restore(struct drm_gpuvm_bo *vm_bo, struct drm_exec *exec)
  *
  * They stay at least until the VM is unlocked.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, -EINTR or -ENODEV.
  */
 int npuedge_evict_restore_vm(struct npuedge_vm *vm)
 {
