@@ -17,8 +17,8 @@
  * This memory is the system's, the memory controller charges it already, and would twice.
  */
 
+#include <linux/dma-map-ops.h>
 #include <linux/pagemap.h>
-#include <linux/property.h>
 
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
@@ -114,10 +114,13 @@ struct npuedge_gem *npuedge_gem_alloc(void)
 	return bo;
 }
 
-/* A device that does not see the CPU's caches can only share memory that is not in them. */
+/*
+ * A device that does not see the CPU's caches can only share memory that is not in them.  For a PCI
+ * function it is its host bridge that says so, which only the DMA API has asked.
+ */
 static bool npuedge_gem_uncached(struct npuedge_device *edev)
 {
-	return edev->dma_dev == edev->dev && device_get_dma_attr(edev->dev) != DEV_DMA_COHERENT;
+	return !dev_is_dma_coherent(edev->dma_dev);
 }
 
 /*
