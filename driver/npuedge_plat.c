@@ -77,8 +77,7 @@ static int npuedge_plat_register_drm(struct npuedge_device *edev)
 	return 0;
 
 err_put:
-	pm_runtime_dont_use_autosuspend(edev->dev);
-	pm_runtime_put_noidle(edev->dev);
+	npuedge_pm_fini(edev);
 err_stop:
 	npuedge_device_stop(edev);
 	cancel_work_sync(&edev->unplug.work);
@@ -128,8 +127,7 @@ static void npuedge_plat_remove(struct platform_device *pdev)
 	npuedge_device_unplug(edev);
 	flush_work(&edev->unplug.work);
 	flush_work(&edev->reset.report_work);
-	pm_runtime_dont_use_autosuspend(edev->dev);
-	pm_runtime_put_noidle(edev->dev);
+	npuedge_pm_fini(edev);
 }
 
 /**

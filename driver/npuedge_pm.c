@@ -79,9 +79,29 @@ const struct dev_pm_ops npuedge_pm_ops = {
  */
 int npuedge_pm_init(struct npuedge_device *edev)
 {
+	int ret;
+
 	pm_runtime_get_noresume(edev->dev);
+	/* A domain would take the power away, and with it the firmware: it stays awake then. */
+	if (edev->dev->pm_domain)
+		pm_runtime_get_noresume(edev->dev);
 	pm_runtime_set_active(edev->dev);
 	pm_runtime_set_autosuspend_delay(edev->dev, NPUEDGE_AUTOSUSPEND_MS);
 	pm_runtime_use_autosuspend(edev->dev);
-	return devm_pm_runtime_enable(edev->dev);
+	ret = devm_pm_runtime_enable(edev->dev);
+	if (ret)
+		npuedge_pm_fini(edev);
+	return ret;
+}
+
+/**
+ * npuedge_pm_fini() - end runtime power management
+ * @edev: device with one usage of the caller, which is dropped
+ */
+void npuedge_pm_fini(struct npuedge_device *edev)
+{
+	pm_runtime_dont_use_autosuspend(edev->dev);
+	if (edev->dev->pm_domain)
+		pm_runtime_put_noidle(edev->dev);
+	pm_runtime_put_noidle(edev->dev);
 }

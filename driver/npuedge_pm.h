@@ -9,5 +9,6 @@ struct npuedge_device;
 extern const struct dev_pm_ops npuedge_pm_ops;
 
 int npuedge_pm_init(struct npuedge_device *edev);
+void npuedge_pm_fini(struct npuedge_device *edev);
 
 #endif
