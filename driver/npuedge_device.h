@@ -171,8 +171,6 @@ struct npuedge_device {
 		wait_queue_head_t wait;
 		/** @reset.count: resets so far, for debugfs and traces */
 		atomic_t count;
-		/** @reset.restarts: how often it was started again, by sleep or the bus too */
-		u32 restarts;
 		/** @reset.reason: enum npuedge_reset_reason of the one that is due */
 		u32 reason;
 		/** @reset.done_jobs: jobs that ended on any queue; shows progress */

@@ -225,7 +225,10 @@ static irqreturn_t npuedge_irq_shared(int irq, void *data)
 		return IRQ_NONE;
 
 	npuedge_irq_ack(edev, status);
-	npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
+	if (status & NE1_IRQ_EVENT)
+		npuedge_irq_count(edev, NPUEDGE_VECTOR_EVENT);
+	if (status & NE1_IRQ_QUEUE || !status)
+		npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
 	npuedge_irq_look(edev);
 	npuedge_irq_handle_rare(edev, status);
 	return IRQ_HANDLED;
@@ -311,6 +314,17 @@ void npuedge_irq_enable(struct npuedge_device *edev)
 void npuedge_irq_disable(struct npuedge_device *edev)
 {
 	npuedge_irq_set(edev, false);
+}
+
+/**
+ * npuedge_irq_flush() - wait for what interrupts have asked for, to be done at once
+ * @edev: device with interrupts disabled, which may be enabled again
+ */
+void npuedge_irq_flush(struct npuedge_device *edev)
+{
+	flush_delayed_work(&edev->irq.again_work);
+	/* Lines that are off must be on again. */
+	flush_delayed_work(&edev->irq.unmask_work);
 }
 
 /**

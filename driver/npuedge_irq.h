@@ -8,6 +8,7 @@ struct platform_device;
 int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev);
 void npuedge_irq_enable(struct npuedge_device *edev);
 void npuedge_irq_disable(struct npuedge_device *edev);
+void npuedge_irq_flush(struct npuedge_device *edev);
 void npuedge_irq_stop(struct npuedge_device *edev);
 
 #endif

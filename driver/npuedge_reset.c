@@ -229,7 +229,6 @@ static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_que
 {
 	int ret;
 
-	WRITE_ONCE(edev->reset.restarts, edev->reset.restarts + 1);
 	ret = npuedge_reset_try(edev, guilty);
 	if (!ret)
 		return 0;
@@ -514,7 +513,6 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 {
 	struct npuedge_queue *q = job->queue;
 	struct npuedge_device *edev = q->edev;
-	u32 restarts = READ_ONCE(edev->reset.restarts);
 	int ret;
 
 	/* Who gives the device up waits for us only if we began before. */
@@ -542,9 +540,17 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	} else {
 		drm_err(&edev->base, "firmware does not stop queue %u, it is dead\n", q->index);
 	}
-	/* In that time it may have slept, or been reset by the bus, which has seen to the queue. */
-	if (READ_ONCE(edev->reset.restarts) == restarts)
-		npuedge_reset_device(edev, q, NPUEDGE_RESET_HANG);
+	npuedge_reset_device(edev, q, NPUEDGE_RESET_HANG);
+}
+
+/*
+ * With interrupts disabled and a reset due: wait for those who were at the registers before.  What
+ * begins now sees that it has to stay away.
+ */
+static void npuedge_reset_leave_registers(struct npuedge_device *edev)
+{
+	npuedge_irq_flush(edev);
+	flush_workqueue(edev->reset.wq);
 }
 
 /**
@@ -586,6 +592,8 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 		npuedge_reset_judge_queues(edev);
 	}
 	up_write(&edev->reset.lock);
+	if (!busy)
+		npuedge_reset_leave_registers(edev);
 	return busy ? -EBUSY : 0;
 }
 
@@ -632,8 +640,7 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 		npuedge_reset_judge_queues(edev);
 	}
 	up_write(&edev->reset.lock);
-	/* Handlers of timeouts use registers too; one that begins now sees that a reset is due. */
-	flush_workqueue(edev->reset.wq);
+	npuedge_reset_leave_registers(edev);
 }
 
 /**
