@@ -223,6 +223,7 @@ static int npuedge_queue_call(struct npuedge_queue *q, u16 type)
 static int npuedge_queue_hw_create(struct npuedge_queue *q)
 {
 	struct npuedge_fw_mem *mem = &q->edev->fw->queue[q->index];
+	struct npuedge_job *job;
 	struct ne1_msg msg = {
 		.type = NE1_CMD_QUEUE_CREATE,
 		.queue = q->index,
@@ -248,6 +249,9 @@ static int npuedge_queue_hw_create(struct npuedge_queue *q)
 	q->tail = 0;
 	q->hw_seqno = 0;
 	q->held = false;
+	/* Not in the new ring yet: what firmware has ended there are none of them. */
+	list_for_each_entry(job, &q->inflight, node)
+		job->seqno = S32_MAX;
 	spin_unlock_irq(&q->lock);
 
 	WRITE_ONCE(q->vm->known, true);
@@ -359,9 +363,18 @@ static int npuedge_queue_judge_result(struct npuedge_queue *q, struct npuedge_jo
 
 	q->state.fault_job = q->state.fault_job ?: job->number;
 	if (result->fault == NE1_FAULT_STOPPED && q->stop_error) {
-		if (q->stop_error == -ETIME)
-			npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, result);
-		return q->stop_error;
+		if (q->stop_error != -ETIME)
+			return q->stop_error;
+		/* The one that hung may have ended by itself, and the next was met in its place. */
+		if (job->number != q->hung) {
+			q->state.fault_job = 0;
+			/* Who hears of the job asks why; the event follows when all of them have ended. */
+			q->state.state = DRM_NPUEDGE_QUEUE_INNOCENT;
+			q->lost_jobs = true;
+			return -ECANCELED;
+		}
+		npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, result);
+		return -ETIME;
 	}
 	npuedge_queue_blame(q, DRM_NPUEDGE_REASON_FAULT, result);
 	return -EIO;
@@ -807,7 +820,10 @@ bool npuedge_queue_drained(struct npuedge_queue *q)
 	return drained;
 }
 
-/* The oldest job took too long, and the device does not work on it any more. */
+/*
+ * A job took too long, and the device does not work on it any more.  If it has ended by itself
+ * meanwhile, nobody is to blame.
+ */
 static void npuedge_queue_end_hung(struct npuedge_queue *q)
 {
 	const struct ne1_job_result none = { };
@@ -816,36 +832,13 @@ static void npuedge_queue_end_hung(struct npuedge_queue *q)
 	spin_lock_irq(&q->lock);
 	q->stop_error = 0;
 	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
-	if (!job && q->state.state != DRM_NPUEDGE_QUEUE_GUILTY) {
-		/* It ended before it could be stopped. */
-		q->online = q->hw;
-	} else if (job) {
+	if (job && job->number == q->hung) {
 		q->state.fault_job = job->number;
 		npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, &none);
 		npuedge_queue_cancel(q, -ETIME, -ECANCELED);
 	}
+	q->hung = 0;
 	spin_unlock_irq(&q->lock);
-}
-
-/**
- * npuedge_queue_kill() - have firmware stop a queue whose job hangs
- * @q: queue
- *
- * For the timeout worker.
- *
- * Return: 0 if its jobs have ended and the queue is guilty; an error if firmware cannot do it.
- */
-int npuedge_queue_kill(struct npuedge_queue *q)
-{
-	int ret;
-
-	ret = npuedge_queue_hw_stop(q, -ETIME, false);
-	if (ret)
-		return ret;
-
-	npuedge_queue_process(q);
-	npuedge_queue_end_hung(q);
-	return 0;
 }
 
 /**
@@ -877,12 +870,14 @@ void npuedge_queue_judge(struct npuedge_queue *q)
 	mutex_unlock(&q->hw_lock);
 }
 
-/* Put the jobs in flight into the new ring, or cancel all of them. */
+/* Put the jobs in flight into the empty ring, if there is one, or cancel all of them. */
 static void npuedge_queue_repost(struct npuedge_queue *q)
 {
 	struct npuedge_job *job;
 
 	spin_lock_irq(&q->lock);
+	if (!q->hw)
+		goto out_unlock;
 	if (q->lost_jobs) {
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
 		q->cancel_until = atomic64_read(&q->pushed);
@@ -897,13 +892,43 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 	q->online = true;
 	if (q->tail)
 		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+out_unlock:
 	spin_unlock_irq(&q->lock);
+}
+
+/**
+ * npuedge_queue_kill() - have firmware stop a queue whose job hangs
+ * @q: queue
+ * @number: the job
+ *
+ * For the timeout worker.  Jobs behind one that ends by itself before it could be stopped go on,
+ * unless one of them was stopped in its place.
+ *
+ * Return: 0 if the job has ended; an error if firmware cannot do it.
+ */
+int npuedge_queue_kill(struct npuedge_queue *q, u64 number)
+{
+	int ret;
+
+	spin_lock_irq(&q->lock);
+	q->hung = number;
+	spin_unlock_irq(&q->lock);
+
+	ret = npuedge_queue_hw_stop(q, -ETIME, false);
+	if (ret)
+		return ret;
+
+	npuedge_queue_process(q);
+	npuedge_queue_end_hung(q);
+	if (q->state.state != DRM_NPUEDGE_QUEUE_GUILTY)
+		npuedge_queue_repost(q);
+	return 0;
 }
 
 /**
  * npuedge_queue_restore() - bring a queue back after a reset of the device
  * @q: queue, judged before firmware was booted
- * @guilty: its oldest job was the cause
+ * @guilty: the job for which npuedge_queue_kill() was called is the cause, if it has not ended
  *
  * A closed queue ends here, as does a guilty one's work.
  *

@@ -99,7 +99,9 @@ struct npuedge_queue {
 	u64 oldest;
 	/** @closed: its owner has destroyed it */
 	bool closed;
-	/** @lost_jobs: a device reset has interrupted a job; set and used by the reset worker */
+	/** @hung: number of the job that is being stopped as it takes too long; 0: none */
+	u64 hung;
+	/** @lost_jobs: a job was interrupted that was not to blame; used by the reset workqueue */
 	bool lost_jobs;
 	/** @stop_error: how a job ends that firmware stops at our request; 0: we made none */
 	int stop_error;
@@ -172,7 +174,7 @@ void npuedge_queue_look(struct npuedge_queue *q, struct npuedge_queue_look *look
 void npuedge_queue_note_oldest(struct npuedge_queue *q);
 void npuedge_queue_hold(struct npuedge_queue *q);
 bool npuedge_queue_drained(struct npuedge_queue *q);
-int npuedge_queue_kill(struct npuedge_queue *q);
+int npuedge_queue_kill(struct npuedge_queue *q, u64 number);
 void npuedge_queue_judge(struct npuedge_queue *q);
 int npuedge_queue_restore(struct npuedge_queue *q, bool guilty);
 void npuedge_queue_lose(struct npuedge_queue *q);

@@ -529,7 +529,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	drm_dbg(&edev->base, "queue %u: job %llu took longer than %u ms\n", q->index,
 		job->number, jiffies_to_msecs(q->sched.timeout));
 	npuedge_coredump_job(job, "timeout", NULL);
-	ret = npuedge_queue_kill(q);
+	ret = npuedge_queue_kill(q, job->number);
 	/* -ECANCELED: who stopped firmware (a reset, suspend, unbind) sees to the queue. */
 	if (!ret || ret == -ECANCELED)
 		return;
