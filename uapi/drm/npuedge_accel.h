@@ -512,7 +512,8 @@ enum drm_npuedge_queue_state {
 	/** @DRM_NPUEDGE_QUEUE_GUILTY: one of its jobs faulted or hung; submits fail with -EIO */
 	DRM_NPUEDGE_QUEUE_GUILTY = 1,
 	/**
-	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused; accepts jobs
+	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused, or as one was
+	 * stopped in the place of a job that took too long and had just ended; accepts jobs
 	 */
 	DRM_NPUEDGE_QUEUE_INNOCENT = 2,
 	/** @DRM_NPUEDGE_QUEUE_LOST: the device is gone; submits fail with -ENODEV */
@@ -642,7 +643,8 @@ struct drm_npuedge_job {
  * struct drm_npuedge_submit - submit jobs to a queue
  *
  * All or nothing: on an error no job was queued and no out-syncobj was touched. A later job of the
- * same call may wait for a syncobj that an earlier one signals.
+ * same call may wait for a syncobj that an earlier one signals; of a timeline, for the point that
+ * it signals, or for a point before that which has no fence yet.
  *
  * A job that faults or hangs ends with -EIO or -ETIME on its fence, and so do the jobs behind it in
  * its queue (-ECANCELED).
