@@ -393,11 +393,15 @@ u32 npuedge_fw_copy_log(struct npuedge_device *edev, char *to)
 int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
 {
 	char *copy = kvmalloc(NPUEDGE_FW_LOG_SIZE, GFP_KERNEL);
+	u32 len;
 
 	if (!copy)
 		return -ENOMEM;
 
-	drm_printf(p, "%.*s", npuedge_fw_copy_log(edev, copy), copy);
+	len = npuedge_fw_copy_log(edev, copy);
+	/* A precision has 16 bits. */
+	for (u32 at = 0; at < len; at += SZ_4K)
+		drm_printf(p, "%.*s", min_t(int, len - at, SZ_4K), copy + at);
 	kvfree(copy);
 	return 0;
 }

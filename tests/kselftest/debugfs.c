@@ -89,6 +89,34 @@ TEST_F(debugfs, log_and_its_level)
 	EXPECT_EQ(2, npu_knob_number("fw_log_level"));
 }
 
+/* All of it is shown, however long it is. */
+TEST_F_TIMEOUT(debugfs, log_that_is_full, 120)
+{
+	struct npu_client *c = &self->c;
+	size_t before, length = 0;
+
+	ASSERT_EQ(0, npu_knob_write("fw_log_level", "3"));
+	for (int i = 0; i < 5000; i++) {
+		char *log = i % 50 ? NULL : npu_knob_read("fw_log");
+		int id;
+
+		before = length;
+		length = log ? strlen(log) : length;
+		free(log);
+		/* it grows until it is full, and stays so */
+		EXPECT_GE(length, before);
+		if (log && length == before && length > 40000)
+			break;
+		id = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		ASSERT_GT(id, 0);
+		ASSERT_EQ(0, npu_queue_destroy(c->fd, id));
+	}
+	EXPECT_EQ(0, length % 4096);
+	EXPECT_GT(length, 40000);
+	EXPECT_TRUE(logged("created"));
+	ASSERT_EQ(0, npu_knob_write("fw_log_level", "2"));
+}
+
 TEST_F(debugfs, resets_are_counted_and_told)
 {
 	long long before = npu_knob_number("reset");
