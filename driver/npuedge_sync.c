@@ -6,8 +6,8 @@
  * timelines are allocated, before the job is armed, so that signalling cannot fail.
  *
  * A fence must exist when it is waited for.  What an earlier job of the same call signals has none
- * yet: such waits are dropped, as those jobs run in order.  A timeline that will be signalled
- * beyond the point may have a fence for the point itself, of somebody else: that one is waited for.
+ * yet: such waits are dropped, as those jobs run in order.  Of a timeline only what the earlier job
+ * adds is dropped: a point is reached when all before it are, and these may be somebody else's.
  */
 
 #include <linux/dma-fence-chain.h>
@@ -56,14 +56,22 @@ static int npuedge_sync_add_wait(struct drm_sched_job *job, struct drm_file *fil
 				 const struct npuedge_signals *earlier)
 {
 	struct dma_fence *fence;
+	bool inner;
 	int ret;
 
-	if (npuedge_sync_is_signalled(earlier, sync, false))
+	inner = npuedge_sync_is_signalled(earlier, sync, false);
+	if (inner && !sync->point)
 		return 0;
 
-	ret = drm_syncobj_find_fence(file, sync->handle, sync->point, 0, &fence);
-	if (ret == -EINVAL && npuedge_sync_is_signalled(earlier, sync, true))
-		return 0;
+	ret = inner ? -EINVAL :
+		      drm_syncobj_find_fence(file, sync->handle, sync->point, 0, &fence);
+	inner |= ret == -EINVAL && npuedge_sync_is_signalled(earlier, sync, true);
+	if (inner) {
+		/* What the timeline has so far, if anything. */
+		ret = drm_syncobj_find_fence(file, sync->handle, 0, 0, &fence);
+		if (ret == -EINVAL)
+			return 0;
+	}
 	return ret ?: drm_sched_job_add_dependency(job, fence);
 }
 

@@ -186,7 +186,8 @@ TEST_F(submit, inner_timeline_beside_others)
 {
 	struct npu_client *c = &self->c;
 	struct drm_syncobj_transfer transfer = { .dst_handle = npu_syncobj_create(c->fd), .dst_point = 5 };
-	uint32_t timeline = transfer.dst_handle;
+	static const struct { uint64_t signal, wait; } points[] = { { 10, 5 }, { 15, 15 }, { 19, 17 } };
+	uint32_t timeline = transfer.dst_handle, syncs[3];
 	struct vgem v;
 
 	if (vgem_init(&v, 4096))
@@ -195,12 +196,24 @@ TEST_F(submit, inner_timeline_beside_others)
 	transfer.src_handle = vgem_syncobj(c->fd, v.dmabuf);
 	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &transfer));
 
-	/* point 5 is there, and not signalled */
-	ASSERT_EQ(0, submit_timeline_pair(c, timeline, 10, 5));
-	EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200000000));
+	/*
+	 * Point 5 is there, and not signalled: neither it nor what comes after it is reached, be it brought by the job
+	 * before, or passed by it.  Each on a queue of its own, where nothing else is waited for.
+	 */
+	for (int i = 0; i < 3; i++) {
+		c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		ASSERT_GT(c->queue, 0);
+		c->sync = syncs[i] = npu_syncobj_create(c->fd);
+		ASSERT_EQ(0, submit_timeline_pair(c, timeline, points[i].signal, points[i].wait));
+		EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200000000)) {
+			TH_LOG("wait for %llu", (unsigned long long)points[i].wait);
+		}
+	}
 	ASSERT_EQ(0, vgem_end(&v));
-	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
-	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(0, npu_wait(c->fd, syncs[i], NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, syncs[i]));
+	}
 	/* the very point, and one that nobody but the job beyond it will bring */
 	for (uint64_t point = 20; point < 50; point += 10) {
 		ASSERT_EQ(0, submit_timeline_pair(c, timeline, point, point - (point > 20)));
