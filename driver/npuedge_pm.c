@@ -43,7 +43,7 @@ static int npuedge_pm_suspend(struct device *dev)
 	int ret;
 
 	ret = pm_runtime_resume_and_get(dev);
-	if (ret || READ_ONCE(edev->lost))
+	if (ret)
 		return ret;
 
 	ret = npuedge_reset_suspend(edev);

@@ -569,6 +569,7 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 	/* That reset may have failed. */
 	if (READ_ONCE(edev->lost)) {
 		up_write(&edev->reset.lock);
+		flush_work(&edev->unplug.work);
 		return 0;
 	}
 	npuedge_reset_stop_queues(edev);
