@@ -36,6 +36,9 @@ static void npuedge_bind_link(struct npuedge_bind *bind, struct npuedge_va *va,
 
 	mutex_lock(lock);
 	drm_gpuva_link(&va->base, vm_bo);
+	/* Who puts a buffer back looks for these, see npuedge_evict.c. */
+	if (va->evicted)
+		list_move(&va->base.gem.entry, &vm_bo->list.gpuva);
 	mutex_unlock(lock);
 
 	bind->vm->mappings++;
