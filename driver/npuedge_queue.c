@@ -281,8 +281,12 @@ static int npuedge_queue_hw_stop(struct npuedge_queue *q, int error, bool destro
 	busy = !list_empty(&q->inflight);
 	spin_unlock_irq(&q->lock);
 
-	if (busy)
+	if (busy) {
 		ret = npuedge_queue_call(q, NE1_CMD_QUEUE_RESET);
+		spin_lock_irq(&q->lock);
+		q->held &= !!ret;
+		spin_unlock_irq(&q->lock);
+	}
 	if (!ret && destroy) {
 		ret = npuedge_queue_call(q, NE1_CMD_QUEUE_DESTROY);
 		q->hw_known = ret;
@@ -336,6 +340,13 @@ static void npuedge_queue_set_state(struct npuedge_queue *q, u32 state)
 		npuedge_event_send_to(q->listener, DRM_NPUEDGE_EVENT_QUEUE_LOST, id, state);
 }
 
+/* The jobs that were pushed up to now are lost, and the queue is not to blame. */
+static void npuedge_queue_forgive(struct npuedge_queue *q)
+{
+	npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_INNOCENT);
+	q->cancel_until = atomic64_read(&q->pushed);
+}
+
 static void npuedge_queue_blame(struct npuedge_queue *q, u32 reason,
 				const struct ne1_job_result *result)
 {
@@ -368,9 +379,7 @@ static int npuedge_queue_judge_result(struct npuedge_queue *q, struct npuedge_jo
 		/* The one that hung may have ended by itself, and the next was met in its place. */
 		if (job->number != q->hung) {
 			q->state.fault_job = 0;
-			/* Who hears of the job asks why; the event follows when all of them have ended. */
-			q->state.state = DRM_NPUEDGE_QUEUE_INNOCENT;
-			q->lost_jobs = true;
+			npuedge_queue_forgive(q);
 			return -ECANCELED;
 		}
 		npuedge_queue_blame(q, DRM_NPUEDGE_REASON_TIMEOUT, result);
@@ -418,8 +427,9 @@ static struct npuedge_job *npuedge_queue_process_locked(struct npuedge_queue *q,
 	}
 	npuedge_queue_note_oldest(q);
 
-	/* Firmware takes no further job from a queue that faulted. */
-	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
+	/* Firmware takes no further job from a queue that faulted, or that was stopped. */
+	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
+	if (job && (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY || job->number <= q->cancel_until))
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
 	return NULL;
 }
@@ -870,18 +880,21 @@ void npuedge_queue_judge(struct npuedge_queue *q)
 	mutex_unlock(&q->hw_lock);
 }
 
-/* Put the jobs in flight into the empty ring, if there is one, or cancel all of them. */
+/*
+ * Put the jobs in flight into the empty ring, or cancel all of them; not for a queue that has had
+ * its end meanwhile, or whose device is asleep.
+ */
 static void npuedge_queue_repost(struct npuedge_queue *q)
 {
 	struct npuedge_job *job;
 
 	spin_lock_irq(&q->lock);
-	if (!q->hw)
+	if (!q->hw || q->closed || q->state.state == DRM_NPUEDGE_QUEUE_GUILTY ||
+	    q->state.state == DRM_NPUEDGE_QUEUE_LOST)
 		goto out_unlock;
 	if (q->lost_jobs) {
+		npuedge_queue_forgive(q);
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
-		q->cancel_until = atomic64_read(&q->pushed);
-		npuedge_queue_set_state(q, DRM_NPUEDGE_QUEUE_INNOCENT);
 		q->lost_jobs = false;
 	}
 	list_for_each_entry(job, &q->inflight, node)
@@ -920,8 +933,7 @@ int npuedge_queue_kill(struct npuedge_queue *q, u64 number)
 
 	npuedge_queue_process(q);
 	npuedge_queue_end_hung(q);
-	if (q->state.state != DRM_NPUEDGE_QUEUE_GUILTY)
-		npuedge_queue_repost(q);
+	npuedge_queue_repost(q);
 	return 0;
 }
 

@@ -101,7 +101,7 @@ struct npuedge_queue {
 	bool closed;
 	/** @hung: number of the job that is being stopped as it takes too long; 0: none */
 	u64 hung;
-	/** @lost_jobs: a job was interrupted that was not to blame; used by the reset workqueue */
+	/** @lost_jobs: a device reset has interrupted a job; set and used by the reset worker */
 	bool lost_jobs;
 	/** @stop_error: how a job ends that firmware stops at our request; 0: we made none */
 	int stop_error;

@@ -522,7 +522,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 	/* What was said and not heard: interrupts get lost. */
 	npuedge_fw_handle_events(edev);
 	npuedge_queue_process(q);
-	if (dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
+	if (!job->done_valid || dma_fence_is_signaled(job->done) || READ_ONCE(edev->lost) ||
 	    atomic_read(&edev->reset.pending) || npuedge_reset_may_wait(job))
 		return;
 
