@@ -248,35 +248,41 @@ TEST_F_TIMEOUT(devices, one_buffer_for_both, 120)
 }
 
 /*
- * One is torn out, with a job on it: nothing answers any more, and reads are all ones.  The last test here, as that one
- * does not come back.
+ * One is torn out when a job of it has ended: nothing answers any more, and reads are all ones.  Not while the processor
+ * is at its registers, as the machine then waits for an answer.  The last test here, as that device does not come back.
  */
 TEST_F_TIMEOUT(devices, surprise_removal_of_one_leaves_the_other, 300)
 {
 	struct device *gone = &self->d[0], *stays = &self->d[1];
-	struct pollfd p;
-	int file, ret;
+	struct npu_client *c = &gone->c;
+	struct pollfd p = { .events = POLLIN };
+	uint32_t size;
+	char path[256];
+	int ret;
 
+	ASSERT_EQ(0, knob(gone, "job_timeout_ms", path, sizeof(path)));
+	ASSERT_EQ(0, npu_write_text(path, "3000"));
+	npu_new_queue(c);
+	ASSERT_GT(c->queue, 0);
+	size = npu_slow_count(c, 500);
 	ASSERT_EQ(0, start(&self->w, &stays->c));
-	ASSERT_EQ(0, npu_submit(gone->c.fd, gone->c.queue, NPU_STREAM,
-				npu_slow_stream(gone->c.stream, npu_slow_count(&gone->c, 4000)), NPU_PARAMS, 0,
-				gone->c.sync));
-	file = npu_sync_file(gone->c.fd, gone->c.sync);
-	ASSERT_GE(file, 0);
-	usleep(200000);
 	inject_begin(&self->inj, NPUSIM_REMOVAL);
-	/* not inject_arm(): there is no status to read then */
-	inject_write(&self->inj, NPUSIM_WIN_CMD, NPUSIM_CMD_ARM);
-	while (inject_read(&self->inj, NPUSIM_WIN_ID) == NPUSIM_WIN_MAGIC)
-		usleep(10000);
-	EXPECT_EQ(~0u, inject_read(&self->inj, NPUSIM_WIN_ID));
+	inject_on(&self->inj, NPUSIM_ON_JOB_END, INJECT_ANY);
+	ASSERT_EQ(0, inject_arm(&self->inj));
+	size = npu_slow_stream(c->stream, size);
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	/* its end may have been seen after all */
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	p.fd = npu_sync_file(c->fd, c->sync);
+	ASSERT_GE(p.fd, 0);
 
-	p = (struct pollfd){ .fd = file, .events = POLLIN };
 	EXPECT_EQ(1, poll(&p, 1, 3 * NPU_WAIT_NS / 1000000 * npu_slowness()));
-	EXPECT_LT(npu_sync_file_status(file), 0);
-	close(file);
+	EXPECT_LT(npu_sync_file_status(p.fd), 0);
+	close(p.fd);
+	EXPECT_EQ(~0u, inject_read(&self->inj, NPUSIM_WIN_ID));
 	for (int i = 0; i < 500 * npu_slowness(); i++) {
-		ret = npu_submit(gone->c.fd, gone->c.queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0);
+		ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, 0);
 		if (ret == -ENODEV)
 			break;
 		usleep(10000);
