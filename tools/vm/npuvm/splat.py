@@ -30,7 +30,7 @@ SPLATS = re.compile(
             r"held lock freed",
             r"Invalid wait context",
             r"refcount_t:",
-            r"DMA-API: (?!preallocated|debugging enabled by kernel config)",
+            r"DMA-API: (?!preallocated|debugging enabled by kernel config|enable driver filter)",
             r"ODEBUG:",
             r"list_(add|del) corruption",
             r"sleeping function called",
