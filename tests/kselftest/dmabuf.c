@@ -407,13 +407,17 @@ TEST_F_TIMEOUT(dmabuf, weights_of_two_processes_are_one_copy, 60)
 	close(dmabuf);
 }
 
+/*
+ * The other process: says when it is ready, takes the buffer and the fence of the job that uses it, and has a job of
+ * its own wait for that one.
+ */
 static int kv_reader(int socket)
 {
 	struct npu_client c;
 	int fds[2], handle;
 	struct drm_syncobj_handle sync = { 0 };
 
-	if (npu_receive_fds(socket, fds, 2) || npu_client_init(&c))
+	if (npu_client_init(&c) || write(socket, "r", 1) != 1 || npu_receive_fds(socket, fds, 2))
 		return 1;
 	handle = npu_import(c.fd, fds[0]);
 	sync.fd = fds[1];
@@ -426,9 +430,23 @@ static int kv_reader(int socket)
 	c.params->base[0] = VA;
 	if (npu_submit(c.fd, c.queue, NPU_STREAM, 192, NPU_PARAMS, sync.handle, c.sync))
 		return 4;
+	if (npu_sync_status(c.fd, sync.handle) != 0)
+		return 5; /* theirs had ended: nothing was handed over while it was in use */
 	if (npu_wait(c.fd, c.sync, NPU_WAIT_NS) || npu_sync_status(c.fd, c.sync) != 1)
-		return 5;
-	return npu_copy(&c, VA + 4, NPU_DATA, 4) == 1 && c.data[0] == 0x600d ? 0 : 6;
+		return 6;
+	return npu_copy(&c, VA + 4, NPU_DATA, 4) == 1 && c.data[0] == 0x600d ? 0 : 7;
+}
+
+/* Work of about @ms, then one word of the client's data goes to VA. */
+static uint32_t kv_writer_stream(struct npu_client *c, long ms)
+{
+	uint32_t count = npu_slow_count(c, ms), size = npu_slow_stream(c->stream, count) - NE1_CMD_SIZE;
+
+	c->data[0] = 0x600d;
+	c->params->base[1] = VA;
+	size += npu_copy_stream(c->stream + count, 0, 4);
+	c->stream[count + 1].dma.base = 1;
+	return size;
 }
 
 TEST_F_TIMEOUT(dmabuf, kv_is_handed_over_while_a_job_writes_it, 120)
@@ -436,27 +454,27 @@ TEST_F_TIMEOUT(dmabuf, kv_is_handed_over_while_a_job_writes_it, 120)
 	struct npu_client *c = &self->c;
 	int bo = npu_bo_create(c->fd, SIZE, 0, 0), fds[2], pair[2], status;
 	struct drm_syncobj_handle sync = { .handle = c->sync };
-	uint32_t size = npu_slow_stream(c->stream, 40);
+	uint32_t size = kv_writer_stream(c, 1500);
 	pid_t child;
+	char byte;
 
-	/* long work, then one word from our data into the KV buffer */
-	c->data[0] = 0x600d;
-	c->params->base[1] = VA;
 	ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, VA, 0, SIZE, 0));
-	size = size - NE1_CMD_SIZE + npu_copy_stream(c->stream + 40, 0, 4);
-	c->stream[41].dma.base = 1;
-	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
-	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &sync));
-	fds[0] = npu_export(c->fd, bo, DRM_RDWR);
-	fds[1] = sync.fd;
-	ASSERT_GE(fds[0], 0);
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	child = fork();
 	ASSERT_GE(child, 0);
 	if (!child) {
 		npu_client_fini(c);
+		close(pair[0]);
 		_exit(kv_reader(pair[1]));
 	}
+	close(pair[1]);
+	ASSERT_EQ(1, read(pair[0], &byte, 1));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+	EXPECT_TRUE(npu_job_runs());
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &sync));
+	fds[0] = npu_export(c->fd, bo, DRM_RDWR);
+	fds[1] = sync.fd;
+	ASSERT_GE(fds[0], 0);
 	ASSERT_EQ(0, npu_send_fds(pair[0], fds, 2));
 	close(fds[0]);
 	close(fds[1]);
@@ -466,12 +484,18 @@ TEST_F_TIMEOUT(dmabuf, kv_is_handed_over_while_a_job_writes_it, 120)
 }
 
 /*
- * A fence in the hands of user space: sw_sync where the kernel has it, else one of vgem.  An fd of a sync_file, or
- * -ENODEV; producer_done() signals it.
+ * A fence in the hands of user space, the two kinds that there are: of sw_sync, where the kernel has it, and of vgem,
+ * which signals on its own after 10 s.  producer_start() returns the fd of a sync_file, or -ENODEV; producer_done()
+ * signals it.
  */
+enum producer_kind { PRODUCER_SW_SYNC, PRODUCER_VGEM, PRODUCER_KINDS };
+
+static const char *const producer_names[] = { "sw_sync", "vgem" };
+
 struct producer {
+	enum producer_kind kind;
 	int fd;
-	uint32_t fence;	/* vgem's; 0: sw_sync */
+	uint32_t fence;	/* vgem's */
 };
 
 #define SW_SYNC_IOC_CREATE_FENCE	_IOWR('W', 0, struct sw_sync_create_fence_data)
@@ -483,17 +507,21 @@ struct sw_sync_create_fence_data {
 	int32_t fence;
 };
 
-static int producer_start(struct producer *p)
+static int producer_start_sw_sync(struct producer *p)
 {
 	struct sw_sync_create_fence_data data = { .value = 1, .name = "camera" };
+
+	p->fd = open(NPU_DEBUGFS "sync/sw_sync", O_RDWR | O_CLOEXEC);
+	if (p->fd < 0)
+		return -ENODEV;
+	return ioctl(p->fd, SW_SYNC_IOC_CREATE_FENCE, &data) ? -errno : data.fence;
+}
+
+static int producer_start_vgem(struct producer *p)
+{
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
 	struct drm_vgem_fence_attach attach = { .flags = VGEM_FENCE_WRITE };
 	int dmabuf, ret;
-
-	p->fence = 0;
-	p->fd = open(NPU_DEBUGFS "sync/sw_sync", O_RDWR | O_CLOEXEC);
-	if (p->fd >= 0)
-		return ioctl(p->fd, SW_SYNC_IOC_CREATE_FENCE, &data) ? -errno : data.fence;
 
 	p->fd = npu_vgem_open();
 	if (p->fd < 0)
@@ -508,12 +536,18 @@ static int producer_start(struct producer *p)
 	return ret;
 }
 
+static int producer_start(struct producer *p, enum producer_kind kind)
+{
+	p->kind = kind;
+	return kind == PRODUCER_SW_SYNC ? producer_start_sw_sync(p) : producer_start_vgem(p);
+}
+
 static void producer_done(struct producer *p)
 {
 	struct drm_vgem_fence_signal signal = { .fence = p->fence };
 	uint32_t one = 1;
 
-	if (p->fence)
+	if (p->kind == PRODUCER_VGEM)
 		npu_ioctl(p->fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal);
 	else
 		ioctl(p->fd, SW_SYNC_IOC_INC, &one);
@@ -537,42 +571,174 @@ static int import_read_fence(int fd, int dmabuf, uint32_t syncobj)
 	return ret;
 }
 
-TEST_F_TIMEOUT(dmabuf, camera_feeds_a_job, 60)
-{
-	struct npu_client *c = &self->c;
-	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
-	int memfd = -1, dmabuf = npu_udmabuf(SIZE, 0, &memfd), frame_ready = npu_syncobj_create(c->fd);
-	struct producer camera;
+/* A camera of udmabuf: it has no fences of its own, its user's driver puts them into the dma-buf. */
+struct camera {
+	int memfd, dmabuf;
+	uint32_t handle;	/* of the dma-buf, mapped at VA */
 	uint32_t *frame;
+};
 
-	if (dmabuf == -ENOENT)
-		SKIP(return, "kernel without CONFIG_UDMABUF");
-	import.fd = producer_start(&camera);
-	if (import.fd == -ENODEV)
-		SKIP(return, "kernel without CONFIG_SW_SYNC and without vgem");
-	ASSERT_GE(import.fd, 0);
-	frame = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-	ASSERT_NE(MAP_FAILED, frame);
+static int camera_init(struct camera *camera, struct npu_client *c)
+{
+	camera->dmabuf = npu_udmabuf(SIZE, 0, &camera->memfd);
+	if (camera->dmabuf < 0)
+		return camera->dmabuf;
+	camera->frame = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, camera->memfd, 0);
+	if (camera->frame == MAP_FAILED)
+		return -ENOMEM;
+	camera->handle = npu_import(c->fd, camera->dmabuf);
+	return npu_map(c->fd, c->vm, camera->handle, VA, 0, SIZE, 0);
+}
 
-	/* the camera's driver puts its fence into the buffer, the job waits for it */
-	ASSERT_EQ(0, ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
-	ASSERT_EQ(0, npu_map(c->fd, c->vm, npu_import(c->fd, dmabuf), VA, 0, SIZE, 0));
-	ASSERT_EQ(0, import_read_fence(c->fd, dmabuf, frame_ready));
-	npu_copy_stream(c->stream, 1, 4);
+static void camera_fini(struct camera *camera)
+{
+	munmap(camera->frame, SIZE);
+	close(camera->dmabuf);
+	close(camera->memfd);
+}
+
+static short camera_ready(const struct camera *camera, short events)
+{
+	struct pollfd p = { .fd = camera->dmabuf, .events = events };
+
+	poll(&p, 1, 0);
+	return p.revents;
+}
+
+/* A job that copies the first word of the frame: behind @in_sync, or behind who fills the buffer that it names. */
+static int camera_job(struct npu_client *c, uint32_t in_sync, uint32_t bo)
+{
+	struct drm_npuedge_bo_use use = { .handle = bo };
+	struct drm_npuedge_stream stream = { .va = NPU_STREAM, .size = npu_copy_stream(c->stream, 1, 4) };
+	struct drm_npuedge_sync in = { .handle = in_sync }, out = { .handle = c->sync };
+	struct drm_npuedge_job job = {
+		.streams = { sizeof(stream), 1, (uintptr_t)&stream }, .params_va = NPU_PARAMS,
+		.in_syncs = { sizeof(in), !!in_sync, (uintptr_t)&in },
+		.out_syncs = { sizeof(out), 1, (uintptr_t)&out },
+		.bos = { sizeof(use), !!bo, (uintptr_t)&use },
+	};
+	struct drm_npuedge_submit submit = {
+		.queue_id = c->queue, .jobs = { sizeof(job), 1, (uintptr_t)&job },
+	};
+
 	c->params->base[1] = VA;
 	c->stream[0].dma.base = 1;
-	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, frame_ready, c->sync));
-	EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200 * 1000000));
-	EXPECT_EQ(0, c->data[1]);
+	c->data[1] = 0;
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit);
+}
 
-	frame[0] = 0xca3e7a;
-	producer_done(&camera);
+/* One frame; the job waits for it by a syncobj, or implicitly.  Returns false if there is no such producer. */
+static bool camera_frame(struct __test_metadata *_metadata, struct npu_client *c, struct camera *camera,
+			 enum producer_kind kind, bool implicit)
+{
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	uint32_t pixel = 0xca3e00 + kind * 2 + implicit, frame_ready = npu_syncobj_create(c->fd);
+	struct producer producer;
+
+	import.fd = producer_start(&producer, kind);
+	if (import.fd == -ENODEV)
+		return false;
+	ASSERT_GE(import.fd, 0);
+	/* the camera's driver puts its fence into the buffer, the job waits for it */
+	ASSERT_EQ(0, ioctl(camera->dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	if (implicit) {
+		ASSERT_EQ(0, camera_job(c, 0, camera->handle));
+	} else {
+		ASSERT_EQ(0, import_read_fence(c->fd, camera->dmabuf, frame_ready));
+		ASSERT_EQ(0, camera_job(c, frame_ready, 0));
+	}
+	EXPECT_EQ(-ETIME, npu_wait(c->fd, c->sync, 200 * 1000000)) {
+		TH_LOG("%s: the job did not wait", producer_names[kind]);
+	}
+	EXPECT_EQ(0, c->data[1]);
+	/* neither readers nor the next writer may have it */
+	EXPECT_EQ(0, camera_ready(camera, POLLIN | POLLOUT));
+
+	camera->frame[0] = pixel;
+	producer_done(&producer);
 	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
-	EXPECT_EQ(0xca3e7a, c->data[1]);
+	EXPECT_EQ(pixel, c->data[1]) {
+		TH_LOG("%s", producer_names[kind]);
+	}
 	close(import.fd);
-	close(dmabuf);
-	close(memfd);
+	return true;
+}
+
+/* Frames of each kind of producer that the kernel has. */
+static int camera_frames(struct __test_metadata *_metadata, struct npu_client *c, struct camera *camera, bool implicit)
+{
+	int kinds = 0;
+
+	for (int kind = 0; kind < PRODUCER_KINDS; kind++) {
+		int frames = 0;
+
+		while (frames < 3 && camera_frame(_metadata, c, camera, kind, implicit))
+			frames++;
+		TH_LOG("%s: %d frames", producer_names[kind], frames);
+		kinds += frames > 0;
+	}
+	return kinds;
+}
+
+TEST_F_TIMEOUT(dmabuf, camera_feeds_a_job, 60)
+{
+	struct camera camera;
+	int ret = camera_init(&camera, &self->c);
+
+	if (ret == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	ASSERT_EQ(0, ret);
+	if (!camera_frames(_metadata, &self->c, &camera, false))
+		SKIP(return, "kernel without CONFIG_SW_SYNC and without vgem");
+	camera_fini(&camera);
+}
+
+TEST_F_TIMEOUT(dmabuf, camera_feeds_a_job_by_implicit_sync, 60)
+{
+	struct camera camera;
+	int ret = camera_init(&camera, &self->c);
+
+	if (ret == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	ASSERT_EQ(0, ret);
+	if (!camera_frames(_metadata, &self->c, &camera, true))
+		SKIP(return, "kernel without CONFIG_SW_SYNC and without vgem");
+	camera_fini(&camera);
+}
+
+/* The camera has to wait for the job that still reads the frame, and finds that out from the dma-buf alone. */
+TEST_F_TIMEOUT(dmabuf, camera_waits_for_the_reader, 60)
+{
+	struct npu_client *c = &self->c;
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_WRITE, .fd = -1 };
+	struct camera camera;
+	struct producer gate;
+	int ret = camera_init(&camera, c), file, gated = npu_syncobj_create(c->fd);
+	struct drm_syncobj_handle args = {
+		.handle = gated, .flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE,
+	};
+
+	if (ret == -ENOENT)
+		SKIP(return, "kernel without CONFIG_UDMABUF");
+	ASSERT_EQ(0, ret);
+	file = producer_start(&gate, PRODUCER_VGEM);
+	if (file == -ENODEV)
+		SKIP(return, "kernel without vgem");
+	ASSERT_GE(file, 0);
+	args.fd = file;
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args));
+	close(file);
+	EXPECT_EQ(POLLIN | POLLOUT, camera_ready(&camera, POLLIN | POLLOUT));
+	ASSERT_EQ(0, camera_job(c, gated, camera.handle));
+	EXPECT_EQ(POLLIN, camera_ready(&camera, POLLIN | POLLOUT));
+	ASSERT_EQ(0, ioctl(camera.dmabuf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+	EXPECT_EQ(0, npu_sync_file_status(export.fd));
+	producer_done(&gate);
+	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_wait_file(export.fd));
+	close(export.fd);
+	camera_fini(&camera);
 }
 
 TEST_F(dmabuf, not_a_dmabuf)
