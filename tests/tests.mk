@@ -46,9 +46,9 @@ san-unit: $(san-tests) $(test-programs)
 check-fuzz: $(fuzzers) ## every fuzzer for a bounded number of runs (needs clang)
 	$(Q)$(run) --suite fuzz $(foreach f,$(fuzzers),"tests/fuzz/smoke $(f)")
 
-check-static: ## checkpatch, sparse, W=1, kernel-doc, clang, exported symbols
-	$(Q)$(run) --suite static --timeout 3600 tests/static/driver tests/static/syzkaller \
-		tests/static/userspace
+check-static: ## checkpatch, sparse, W=1, kernel-doc, binding, kselftests in tree, clang, exported symbols
+	$(Q)$(run) --suite static --timeout 3600 tests/static/driver tests/static/kselftest \
+		tests/static/syzkaller tests/static/userspace
 
 check-valgrind: $(valgrind-tests) ## the small unit tests under valgrind
 	$(Q)$(run) --suite valgrind $(foreach t,$(valgrind-tests),"tests/static/valgrind $(t)")
