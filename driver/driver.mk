@@ -49,10 +49,22 @@ docs: ## the driver's pages, with what the sources say: $(O)/docs (KERNEL_DOC= t
 modules_install: modules ## install npuedge.ko (INSTALL_MOD_PATH= a root)
 	+$(Q)$(kbuild) modules_install
 
+# All of checkpatch --strict for the driver and its tests.  What the contract (driver/hw) and the uAPI are spared, as
+# they are compiled by firmware, library and programs too, of which none has the kernel's headers:
+# - BIT_MACRO: BIT() is the kernel's own, its uAPI headers have shifts as well;
+# - PREFER_KERNEL_TYPES: ne1_types.h is where __u32 and the like come from outside the kernel;
+# - CAMELCASE: _Static_assert is C11's word, static_assert() the kernel's;
+# - LINE_SPACING: the assertion of a structure's size stands right below the structure;
+# - lines of the contract's tables, one register or field with its meaning each, have up to 125 columns.
+# driver/Documentation/index.rst repeats this for readers.
+checkpatch-contract := BIT_MACRO,PREFER_KERNEL_TYPES,CAMELCASE,LINE_SPACING
+checkpatch-run = $(CHECKPATCH) -q --no-tree --strict --no-summary
 checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's checkpatch.pl)
-	$(Q)$(CHECKPATCH) -q --no-tree --strict --no-summary --max-line-length=100 \
-		--file \
+	$(Q)$(checkpatch-run) --max-line-length=100 --file \
 		$(filter-out driver/hw/% uapi/%,$(filter %.c %.h,$(driver-src)))
+	$(Q)$(checkpatch-run) --max-line-length=100 --ignore BIT_MACRO --file $(filter uapi/%.h,$(driver-src))
+	$(Q)$(checkpatch-run) --max-line-length=125 --ignore $(checkpatch-contract) --file \
+		$(filter driver/hw/%.h,$(driver-src))
 
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.
 sparse: driver-sources ## sparse over the driver

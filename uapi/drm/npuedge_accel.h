@@ -437,9 +437,9 @@ struct drm_npuedge_vm_bind_op {
  * With DRM_NPUEDGE_VM_BIND_ASYNC all is checked and all memory is allocated first: on an error
  * nothing was queued, @ops.count is 0 and no syncobj was touched. Afterwards the operations run
  * when @in_syncs have signalled, in the order of the calls for this VM, and @out_syncs signal when
- * they are complete. Jobs do not wait for them unless they are told to. A synchronous call waits for
- * those that were queued before. If one fails all the same, its @out_syncs signal with the error and
- * the VM becomes DRM_NPUEDGE_VM_UNUSABLE.
+ * they are complete. Jobs do not wait for them unless they are told to. A synchronous call waits
+ * for those that were queued before. If one fails all the same, its @out_syncs signal with the
+ * error and the VM becomes DRM_NPUEDGE_VM_UNUSABLE.
  *
  * Errors: -EINVAL (range outside [va_start, va_end), misaligned, outside the BO; contents of the
  * BO were dropped; syncs without DRM_NPUEDGE_VM_BIND_ASYNC; nobody is going to signal an in-sync),
@@ -512,8 +512,8 @@ enum drm_npuedge_queue_state {
 	/** @DRM_NPUEDGE_QUEUE_GUILTY: one of its jobs faulted or hung; submits fail with -EIO */
 	DRM_NPUEDGE_QUEUE_GUILTY = 1,
 	/**
-	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused, or as one was
-	 * stopped in the place of a job that took too long and had just ended; accepts jobs
+	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused, or as one
+	 * was stopped in the place of a job that took too long and had just ended; accepts jobs
 	 */
 	DRM_NPUEDGE_QUEUE_INNOCENT = 2,
 	/** @DRM_NPUEDGE_QUEUE_LOST: the device is gone; submits fail with -ENODEV */
@@ -593,9 +593,9 @@ struct drm_npuedge_stream {
 };
 
 /**
- * DRM_NPUEDGE_JOB_RERUN - the job may be run a second time from its start, as it reads nothing that it
- * has overwritten. If another queue has the device reset in the middle of it, it is run again instead
- * of being cancelled. Since 1.1
+ * DRM_NPUEDGE_JOB_RERUN - the job may be run a second time from its start, as it reads nothing that
+ * it has overwritten. If another queue has the device reset in the middle of it, it is run again
+ * instead of being cancelled. Since 1.1
  */
 #define DRM_NPUEDGE_JOB_RERUN		(1u << 0)
 
@@ -606,9 +606,9 @@ struct drm_npuedge_stream {
  * struct drm_npuedge_bo_use - buffer of a job that others synchronise with implicitly
  *
  * The job waits for the writers of the buffer (all users, if it writes itself), and who uses the
- * buffer later waits for the job: cameras, displays, other drivers, and DMA_BUF_IOCTL_SYNC or poll()
- * of the dma-buf. Buffers that are not listed are ordered by syncobjs alone. Who holds a read-only
- * dma-buf cannot be a writer (-EACCES).
+ * buffer later waits for the job: cameras, displays, other drivers, and DMA_BUF_IOCTL_SYNC or
+ * poll() of the dma-buf. Buffers that are not listed are ordered by syncobjs alone. Who holds a
+ * read-only dma-buf cannot be a writer (-EACCES).
  */
 struct drm_npuedge_bo_use {
 	/** @handle: GEM handle; the VM maps it, or not */
@@ -741,8 +741,8 @@ struct drm_npuedge_perfmon_value {
 /**
  * struct drm_npuedge_perfmon_read - read counters of a monitor
  *
- * Values are those of jobs that have ended or were put aside; all are read at one instant. A monitor
- * outlives its queue with the last values.
+ * Values are those of jobs that have ended or were put aside; all are read at one instant. A
+ * monitor outlives its queue with the last values.
  *
  * Errors: -EINVAL (unknown counter), -E2BIG (more than 256 values).
  */
