@@ -4,7 +4,7 @@
 #include "hal.h"
 #include "power.h"
 
-bool fault_record(struct ne1_job_result *result, unsigned int core)
+bool fault_record(struct ne1_job_result *result, unsigned int core, unsigned int stream)
 {
 	uint32_t regs = NE1_MC_CORE(core);
 	uint32_t fault = hal_read(regs + NE1_MC_CORE_FAULT_CODE);
@@ -20,7 +20,7 @@ bool fault_record(struct ne1_job_result *result, unsigned int core)
 	result->cmd = hal_read(regs + NE1_MC_CORE_FAULT_CMD);
 	result->va = hal_read64(regs + NE1_MC_CORE_FAULT_VA_LO);
 	result->info = hal_read(regs + NE1_MC_CORE_FAULT_INFO);
-	result->core = core;
+	result->core = stream;
 	return first;
 }
 

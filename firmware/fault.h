@@ -7,8 +7,10 @@
 
 #include "queue.h"
 
-/* Core @core ended with a fault: takes its record into @result.  True for the job's first fault. */
-bool fault_record(struct ne1_job_result *result, unsigned int core);
+/* Core @core ended stream @stream with a fault: takes its record into @result.  True for the job's
+ * first fault.
+ */
+bool fault_record(struct ne1_job_result *result, unsigned int core, unsigned int stream);
 
 /* Somebody asked for the end of @q's job: RESET, DESTROY or SHUTDOWN. */
 bool fault_is_expected(const struct queue *q);

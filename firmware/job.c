@@ -225,7 +225,7 @@ static void collect(unsigned int c, uint32_t state)
 		q->pos[stream] = hal_read(NE1_MC_CORE(c) + NE1_MC_CORE_POS);
 	} else {
 		q->todo &= (uint8_t)~(1u << stream);
-		first = state != NE1_CORE_DONE && fault_record(&q->result, c);
+		first = state != NE1_CORE_DONE && fault_record(&q->result, c, stream);
 	}
 	/* The streams of a job succeed or fail together. */
 	if (first)

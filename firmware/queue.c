@@ -214,7 +214,7 @@ void queue_fault(struct queue *q, const struct ne1_job_result *why)
 	set_state(q, next_state[q->state][QUEUE_FAULT]);
 	update_ready(q);
 	events_fault(q->index, why);
-	log_warn("queue %u: fault %u, seqno 0x%llx command %u va 0x%llx info 0x%x core %u",
+	log_warn("queue %u: fault %u, seqno 0x%llx command %u va 0x%llx info 0x%x stream %u",
 		 q->index, (unsigned int)why->fault, (unsigned long long)why->seqno,
 		 (unsigned int)why->cmd, (unsigned long long)why->va, (unsigned int)why->info,
 		 (unsigned int)why->core);

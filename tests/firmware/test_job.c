@@ -241,6 +241,26 @@ static void fault_of_one_stream(void **state)
 	assert_int_equal(msg.fault.fault, NE1_FAULT_DEADLOCK);
 }
 
+/* The stream is named, not the core that happened to work on it. */
+static void fault_names_the_stream(void **state)
+{
+	struct ne1_msg msg;
+
+	(void)state;
+	host_create(1, 2, NE1_PRIO_NORMAL);
+	host_submit(0, 1);
+	host_submit(1, 1);
+	shim_core_end(1, NE1_FAULT_DEADLOCK, 50);
+	shim_run();
+	assert_int_equal(host_result(1, 0)->fault, NE1_FAULT_DEADLOCK);
+	assert_int_equal(host_result(1, 0)->core, 0);
+	assert_true(host_event(&msg));
+	assert_int_equal(msg.fault.core, 0);
+	shim_core_end(0, NE1_FAULT_NONE, 10);
+	shim_run();
+	assert_int_equal(host_queue(0)->done_seqno, 1);
+}
+
 /* A stopped core is seen first, but the other one has the reason. */
 static void reason_beats_stopped(void **state)
 {
@@ -471,7 +491,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, host_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(one_core), TEST(two_cores), TEST(no_profile), TEST(release_order),
-		TEST(ring_wraps), TEST(faults), TEST(fault_of_one_stream),
+		TEST(ring_wraps), TEST(faults), TEST(fault_of_one_stream), TEST(fault_names_the_stream),
 		TEST(reason_beats_stopped), TEST(fault_without_code), TEST(hostile_descriptors),
 		TEST(seqno_repeats), TEST(tail_corrupt), TEST(tail_corrupt_while_busy),
 		TEST(ring_not_mapped), TEST(idle_doorbells), TEST(high_queue), TEST(cost),
