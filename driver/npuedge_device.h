@@ -64,6 +64,10 @@ enum npuedge_vector {
 	NPUEDGE_VECTOR_FATAL,
 	/** @NPUEDGE_VECTORS: their number */
 	NPUEDGE_VECTORS,
+	/** @NPUEDGE_VECTOR_NONE: what counts interrupts of a shared line that show no cause */
+	NPUEDGE_VECTOR_NONE = NPUEDGE_VECTORS,
+	/** @NPUEDGE_IRQ_COUNTS: number of counts */
+	NPUEDGE_IRQ_COUNTS,
 };
 
 /**
@@ -114,9 +118,9 @@ struct npuedge_device {
 		/** @irq.masked: NE1_IRQ_* that came too often and are off for a while */
 		u32 masked;
 		/** @irq.window: when the window of counting began, in jiffies, by vector */
-		unsigned long window[NPUEDGE_VECTORS];
+		unsigned long window[NPUEDGE_IRQ_COUNTS];
 		/** @irq.count: interrupts within the window */
-		u32 count[NPUEDGE_VECTORS];
+		u32 count[NPUEDGE_IRQ_COUNTS];
 		/** @irq.storms: times that a vector was masked, for debugfs */
 		u32 storms;
 		/** @irq.unmask_work: lets masked causes raise interrupts again */

@@ -10,7 +10,8 @@
  *
  * A vector that comes too often is masked for a while, and looked after when it is unmasked: bad
  * jobs cannot keep a processor busy.  A broken device may not heed its mask, so a line that is the
- * vector's alone is disabled as well.
+ * vector's alone is disabled as well, and so is one that all share if nothing is behind its
+ * interrupts.
  */
 
 #include <linux/cleanup.h>
@@ -28,11 +29,12 @@
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 
-static const char * const npuedge_vector_names[NPUEDGE_VECTORS] = {
+static const char * const npuedge_vector_names[NPUEDGE_IRQ_COUNTS] = {
 	[NPUEDGE_VECTOR_QUEUE] = "queue",
 	[NPUEDGE_VECTOR_EVENT] = "event",
 	[NPUEDGE_VECTOR_MMU] = "mmu",
 	[NPUEDGE_VECTOR_FATAL] = "fatal",
+	[NPUEDGE_VECTOR_NONE] = "all",
 };
 
 /**
@@ -48,11 +50,12 @@ struct npuedge_storm {
 #define NPUEDGE_STORM_WINDOW	msecs_to_jiffies(100)
 
 /* Jobs may be short and many, and events follow them; the others are rare if all is well. */
-static const struct npuedge_storm npuedge_storms[NPUEDGE_VECTORS] = {
+static const struct npuedge_storm npuedge_storms[NPUEDGE_IRQ_COUNTS] = {
 	[NPUEDGE_VECTOR_QUEUE] = { .limit = 10000, .pause = 20 },
 	[NPUEDGE_VECTOR_EVENT] = { .limit = 2000, .pause = 20 },
 	[NPUEDGE_VECTOR_MMU] = { .limit = 10, .pause = 500 },
 	[NPUEDGE_VECTOR_FATAL] = { .limit = 10, .pause = 500 },
+	[NPUEDGE_VECTOR_NONE] = { .limit = 10, .pause = 100 },
 };
 
 /* Clear causes before they are looked at; on a wired line the write has to arrive first. */
@@ -81,9 +84,18 @@ static void npuedge_irq_ack_frequent(struct npuedge_device *edev, u32 cause)
 		npuedge_irq_ack(edev, cause);
 }
 
+/* The line that is off while a cause is masked, or -1: it is needed for others. */
+static int npuedge_irq_masked_line(struct npuedge_device *edev, enum npuedge_vector vector)
+{
+	if (edev->irq.shared)
+		return vector == NPUEDGE_VECTOR_NONE ? edev->irq.line[0] : -1;
+	return edev->irq.line[vector];
+}
+
 /* Count an interrupt; mask its cause if there are too many. */
 static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector vector)
 {
+	int line = npuedge_irq_masked_line(edev, vector);
 	const struct npuedge_storm *storm = &npuedge_storms[vector];
 	bool masked = false;
 
@@ -92,12 +104,15 @@ static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector v
 		edev->irq.window[vector] = jiffies;
 		edev->irq.count[vector] = 0;
 	}
+	/* Two causes may be seen at the message of the first: that of the second shows none. */
+	if (vector != NPUEDGE_VECTOR_NONE && edev->irq.count[NPUEDGE_VECTOR_NONE])
+		edev->irq.count[NPUEDGE_VECTOR_NONE]--;
 	if (++edev->irq.count[vector] > storm->limit && !(edev->irq.masked & BIT(vector))) {
 		edev->irq.masked |= BIT(vector);
 		edev->irq.storms++;
 		npuedge_irq_write_mask(edev);
-		if (!edev->irq.shared)
-			disable_irq_nosync(edev->irq.line[vector]);
+		if (line >= 0)
+			disable_irq_nosync(line);
 		masked = true;
 	}
 	spin_unlock_irq(&edev->irq.mask_lock);
@@ -227,8 +242,10 @@ static irqreturn_t npuedge_irq_shared(int irq, void *data)
 	npuedge_irq_ack(edev, status);
 	if (status & NE1_IRQ_EVENT)
 		npuedge_irq_count(edev, NPUEDGE_VECTOR_EVENT);
-	if (status & NE1_IRQ_QUEUE || !status)
+	if (status & NE1_IRQ_QUEUE)
 		npuedge_irq_count(edev, NPUEDGE_VECTOR_QUEUE);
+	if (!status)
+		npuedge_irq_count(edev, NPUEDGE_VECTOR_NONE);
 	npuedge_irq_look(edev);
 	npuedge_irq_handle_rare(edev, status);
 	return IRQ_HANDLED;
@@ -251,9 +268,11 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	}
 	spin_unlock_irq(&edev->irq.mask_lock);
-	for (u32 i = 0; i < NPUEDGE_VECTORS && !edev->irq.shared; i++) {
-		if (masked & BIT(i))
-			enable_irq(edev->irq.line[i]);
+	for (u32 i = 0; i < NPUEDGE_IRQ_COUNTS; i++) {
+		int line = masked & BIT(i) ? npuedge_irq_masked_line(edev, i) : -1;
+
+		if (line >= 0)
+			enable_irq(line);
 	}
 	/* Asleep, the causes are enabled when it wakes up. */
 	if (!awake)
