@@ -112,6 +112,16 @@ static void scatter(uint8_t *mem, uint64_t value)
 		__atomic_store_n((uint64_t *)mem + i, value, __ATOMIC_RELAXED);
 }
 
+/* On a bus address that means nothing to us: an IOMMU, if there is one, has to stop it. */
+static void write_by_client(struct sim_fi *fi, const struct later *later)
+{
+	uint64_t data[STRAY_BYTES / 8];
+
+	for (unsigned int i = 0; i < STRAY_BYTES / 8; i++)
+		data[i] = later->value;
+	sim_vfio_dma_write(fi->parts.vfio, later->bus & ~63ull, data, sizeof(data));
+}
+
 static void stray_write(struct sim_fi *fi, const struct later *later)
 {
 	struct sim_mem *mem = sim_mmu_port_mem(fi->port);
@@ -129,6 +139,8 @@ static void stray_write(struct sim_fi *fi, const struct later *later)
 		scatter(at, later->value);
 	mem->leave(mem);
 	pthread_mutex_unlock(&fi->port_lock);
+	if (later->bus != SIM_FI_ANY && !at)
+		write_by_client(fi, later);
 	sim_log(SIM_LOG_INFO, fi->parts.who, "stray write %s",
 		at && len >= STRAY_BYTES ? "done" : "stopped: nothing is mapped there");
 }

@@ -29,6 +29,7 @@ enum vu_command {
 	VU_DEVICE_SET_IRQS = 8,
 	VU_REGION_READ = 9,
 	VU_REGION_WRITE = 10,
+	VU_DMA_WRITE_MEMORY = 12,	/* asked by the server */
 	VU_DEVICE_RESET = 13,
 	VU_REGION_WRITE_MULTI = 15,
 };
@@ -44,6 +45,11 @@ struct vu_version {
 struct vu_dma_map {
 	uint32_t argsz, flags;
 	uint64_t offset, iova, size;
+};
+
+struct vu_dma_access {
+	uint64_t address, count;
+	/* data */
 };
 
 #define VU_UNMAP_ALL	(1u << 1)

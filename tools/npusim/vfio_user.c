@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "irq.h"
@@ -40,7 +41,8 @@ struct sim_vfio {
 	void *ctx;
 	int listener, conn, stop;
 	pthread_mutex_t conn_lock;	/* conn is closed with it held */
-	bool negotiated;
+	pthread_mutex_t send_lock;	/* one message at a time */
+	atomic_bool negotiated;
 	struct message msg;
 	/* 8-byte aligned: the messages' structs are read in place. */
 	_Alignas(8) uint8_t payload[PAYLOAD_MAX];
@@ -134,6 +136,16 @@ static bool transmit(struct sim_vfio *vfio, const void *buf, size_t len)
 		len -= n;
 	}
 	return true;
+}
+
+static bool transmit_locked(struct sim_vfio *vfio, const void *buf, size_t len)
+{
+	bool sent;
+
+	pthread_mutex_lock(&vfio->send_lock);
+	sent = transmit(vfio, buf, len);
+	pthread_mutex_unlock(&vfio->send_lock);
+	return sent;
 }
 
 static void close_fds(struct message *msg)
@@ -452,7 +464,7 @@ static bool answer(struct sim_vfio *vfio, int result)
 	hdr.flags = VU_TYPE_REPLY | (result < 0 ? VU_FLAG_ERROR : 0);
 	hdr.error = result < 0 ? -result : 0;
 	memcpy(vfio->reply, &hdr, sizeof(hdr));
-	return transmit(vfio, vfio->reply, hdr.size);
+	return transmit_locked(vfio, vfio->reply, hdr.size);
 }
 
 static void stall(struct sim_vfio *vfio)
@@ -481,6 +493,12 @@ static bool serve_message(struct sim_vfio *vfio)
 	msg->len = msg->hdr.size - sizeof(msg->hdr);
 	if (!receive(vfio, vfio->payload, msg->len))
 		return false;
+	if ((msg->hdr.flags & VU_FLAG_TYPE) != VU_TYPE_REQUEST &&
+	    msg->hdr.command == VU_DMA_WRITE_MEMORY) {
+		sim_log(SIM_LOG_INFO, vfio->path, "write by the client: %s",
+			msg->hdr.flags & VU_FLAG_ERROR ? strerror((int)msg->hdr.error) : "done");
+		return true;
+	}
 	if ((msg->hdr.flags & VU_FLAG_TYPE) != VU_TYPE_REQUEST) {
 		sim_log(SIM_LOG_WARN, vfio->path, "reply to a question never asked, command %u",
 			msg->hdr.command);
@@ -540,6 +558,25 @@ void sim_vfio_drop(struct sim_vfio *vfio)
 	pthread_mutex_unlock(&vfio->conn_lock);
 }
 
+void sim_vfio_dma_write(struct sim_vfio *vfio, uint64_t bus, const void *data, uint32_t count)
+{
+	uint8_t message[sizeof(struct vu_header) + sizeof(struct vu_dma_access) + SIM_VFIO_DMA_MAX];
+	struct vu_dma_access access = { .address = bus, .count = count };
+	struct vu_header hdr = { .command = VU_DMA_WRITE_MEMORY };
+
+	if (count > SIM_VFIO_DMA_MAX)
+		return;
+	hdr.size = sizeof(hdr) + sizeof(struct vu_dma_access) + count;
+	memcpy(message, &hdr, sizeof(hdr));
+	memcpy(message + sizeof(hdr), &access, sizeof(struct vu_dma_access));
+	memcpy(message + sizeof(hdr) + sizeof(struct vu_dma_access), data, count);
+	/* while it stays open */
+	pthread_mutex_lock(&vfio->conn_lock);
+	if (vfio->conn >= 0 && vfio->negotiated)
+		transmit_locked(vfio, message, hdr.size);
+	pthread_mutex_unlock(&vfio->conn_lock);
+}
+
 struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, void *ctx)
 {
 	struct sim_vfio *vfio = calloc(1, sizeof(*vfio));
@@ -550,6 +587,7 @@ struct sim_vfio *sim_vfio_new(const char *path, const struct sim_vfio_ops *ops, 
 	vfio->ctx = ctx;
 	vfio->conn = -1;
 	pthread_mutex_init(&vfio->conn_lock, NULL);
+	pthread_mutex_init(&vfio->send_lock, NULL);
 	vfio->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (vfio->stop < 0)
 		goto err_free;
@@ -573,6 +611,7 @@ void sim_vfio_free(struct sim_vfio *vfio)
 	unlink(vfio->path);
 	close(vfio->listener);
 	close(vfio->stop);
+	pthread_mutex_destroy(&vfio->send_lock);
 	pthread_mutex_destroy(&vfio->conn_lock);
 	free(vfio);
 }

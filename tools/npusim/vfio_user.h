@@ -52,4 +52,11 @@ void sim_vfio_serve(struct sim_vfio *vfio);	/* until sim_vfio_stop() */
 void sim_vfio_stop(struct sim_vfio *vfio);	/* any thread */
 void sim_vfio_drop(struct sim_vfio *vfio);	/* ends the connection there is; any thread */
 
+#define SIM_VFIO_DMA_MAX	64	/* bytes */
+/*
+ * Has the client write memory, as it does for addresses that it has not mapped for us: behind a vIOMMU the guest is
+ * told of a fault.  What comes of it is not waited for.  Any thread.
+ */
+void sim_vfio_dma_write(struct sim_vfio *vfio, uint64_t bus, const void *data, uint32_t count);
+
 #endif
