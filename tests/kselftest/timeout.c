@@ -134,6 +134,14 @@ static int race_rounds(void)
 	return text ? atoi(text) : 200;
 }
 
+/* Limits are meant for some hundred rounds. */
+static void __attribute__((constructor)) scale_time_limits(void)
+{
+	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next)
+		for (struct __test_metadata *t = f->tests; t; t = t->next)
+			t->timeout *= 1 + race_rounds() / 1000;
+}
+
 static struct drm_npuedge_queue_get_state queue_state(struct npu_client *c)
 {
 	struct drm_npuedge_queue_get_state state = { .id = c->queue };
