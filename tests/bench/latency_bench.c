@@ -8,7 +8,7 @@
  * the driver's: its interrupt thread is woken up and finds the job that has ended.
  *
  * Times are those of the machine, so that figures of one run are compared with each other: the fence's divided by the
- * interrupt's.
+ * interrupt's.  The median's ratio decides; on a busy machine it may be MARGIN above the aim.
  */
 #include <sys/mount.h>
 
@@ -18,6 +18,8 @@
 
 #define TRACING	"/sys/kernel/tracing/"
 #define JOBS	500
+#define AIM	1.3
+#define MARGIN	0.2
 
 enum { RUN, IRQ, DONE, EVENTS };
 
@@ -108,6 +110,7 @@ static int count_jobs(char *text, uint64_t *irq, uint64_t *done)
 int main(void)
 {
 	static uint64_t irq[JOBS], done[JOBS];
+	double median = 0;
 	char *text;
 	int jobs;
 
@@ -126,8 +129,15 @@ int main(void)
 	for (int part = 10; part <= 90; part += 40) {
 		uint64_t floor = percentile(irq, jobs, part), fence = percentile(done, jobs, part);
 
-		printf("%9d of 100 %8lu %10lu %8.2f%s\n", part, (unsigned long)floor, (unsigned long)fence,
-		       (double)fence / floor, part == 50 ? "   (aim: 1.3)" : "");
+		printf("%9d of 100 %8lu %10lu %8.2f\n", part, (unsigned long)floor, (unsigned long)fence,
+		       (double)fence / floor);
+		if (part == 50)
+			median = (double)fence / floor;
+	}
+	printf("aim: %.1f, at most %.1f\n", AIM, AIM + MARGIN);
+	if (median > AIM + MARGIN) {
+		fprintf(stderr, "latency_bench: the median ratio %.2f is above %.1f\n", median, AIM + MARGIN);
+		return 1;
 	}
 	return 0;
 }

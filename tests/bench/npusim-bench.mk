@@ -24,8 +24,7 @@ bench-submit: ## instructions of SUBMIT, completion and VM_BIND, in a guest (aft
 bench-scale: ## cost of one of many buffers and address spaces, in a guest (after tools/build x86_64 7.3)
 	$(Q)tools/vm/enter -- $(MAKE) --no-print-directory --jobserver-style=pipe O=build/x86_64 \
 		build/x86_64/tests/bench/scale_bench
-	$(Q)tools/vm/run --icount --smp 1 --timeout 2400 --npusim "build/x86_64/npusim --chip tiny --threads 1" -- sh -c \
-		"tests/guest/load build/x86_64 && build/x86_64/tests/bench/scale_bench"
+	$(Q)tests/bench/scale
 
 .PHONY: bench-latency
 bench-latency: ## time from doorbell to interrupt and to fence, in a guest (after tools/build x86_64 7.3)

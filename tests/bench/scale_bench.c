@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What one buffer, one mapping and one address space cost when there are many: a table of nanoseconds of processor
- * time per object, and the ratio of the last two columns.  A ratio near 1 says that the cost does not grow.
- *
- * Under tools/vm/run --icount time is instructions.
+ * What one buffer, one mapping and one address space cost when there are many: nanoseconds of processor time per object.
+ * Under tools/vm/run --icount time is instructions.  tests/bench/scale makes tables and plots of it.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -102,37 +100,34 @@ static void bench_vms(struct npu_client *c, int count, double cost[VM_STEPS])
 	free(ids);
 }
 
-static void print_row(const char *name, const double *cost, int columns, int stride)
+static void print_cost(const char *objects, const char *step, int count, double each)
 {
-	printf("%-44s", name);
-	for (int i = 0; i < columns; i++)
-		printf(" %9.0f", cost[i * stride]);
-	printf("   %5.2f\n", cost[(columns - 1) * stride] / cost[(columns - 2) * stride]);
+	printf("cost objects=%s step=%s count=%d each=%.0f\n", objects, step, count, each);
 }
 
 static void bos(struct npu_client *c, bool private)
 {
 	static const int counts[] = { 10, 100, 1000, 10000 };
-	double cost[4][BO_STEPS];
+	const char *kind = private ? "buffers private to the address space" : "shareable buffers";
+	double cost[BO_STEPS];
 
-	for (int i = 0; i < 4; i++)
-		bench_bos(c, counts[i], private, cost[i]);
-	printf("%-33s buffers: %9d %9d %9d %9d   ratio\n", private ? "private to the address space" : "shareable",
-	       counts[0], counts[1], counts[2], counts[3]);
-	for (int i = 0; i < BO_STEPS; i++)
-		print_row(bo_names[i], &cost[0][i], 4, BO_STEPS);
+	for (int i = 0; i < 4; i++) {
+		bench_bos(c, counts[i], private, cost);
+		for (int step = 0; step < BO_STEPS; step++)
+			print_cost(kind, bo_names[step], counts[i], cost[step]);
+	}
 }
 
 static void vms(struct npu_client *c)
 {
 	static const int counts[] = { 10, 100, 1000 };
-	double cost[3][VM_STEPS];
+	double cost[VM_STEPS];
 
-	for (int i = 0; i < 3; i++)
-		bench_vms(c, counts[i], cost[i]);
-	printf("%-26s address spaces: %9d %9d %9d   ratio\n", "", counts[0], counts[1], counts[2]);
-	for (int i = 0; i < VM_STEPS; i++)
-		print_row(vm_names[i], &cost[0][i], 3, VM_STEPS);
+	for (int i = 0; i < 3; i++) {
+		bench_vms(c, counts[i], cost);
+		for (int step = 0; step < VM_STEPS; step++)
+			print_cost("address spaces", vm_names[step], counts[i], cost[step]);
+	}
 }
 
 int main(void)
@@ -144,7 +139,6 @@ int main(void)
 	if (ret)
 		die("no npuedge device", ret);
 	bench_bos(&c, 10, false, warm);
-	printf("nanoseconds of processor time per object\n");
 	bos(&c, true);
 	bos(&c, false);
 	vms(&c);
