@@ -47,9 +47,9 @@ static uint64_t region_size(void *ctx, unsigned int region)
 
 	switch (region) {
 	case REGION_BAR0:
-		return NE1_BAR_SIZE;
+		return dev->pci.shape.bar0_bytes;
 	case REGION_BAR1:
-		return dev->pci.msix ? SIM_PCI_BAR1_SIZE : 0;
+		return dev->pci.shape.msix_vectors ? SIM_PCI_BAR1_SIZE : 0;
 	case SIM_VFIO_REGION_CONFIG:
 		return SIM_PCI_CONFIG_SIZE;
 	default:
@@ -192,7 +192,7 @@ static int new_host_side(struct sim_device *dev)
 
 	dev->soc = sim_soc_new(config->chip);
 	dev->dma = sim_dma_new(config->socket);
-	dev->irq = sim_irq_new(config->plain_msi ? 0 : NE1_MSIX_VECTORS);
+	dev->irq = sim_irq_new(config->pci.msix_vectors);
 	if (!dev->soc || !dev->dma || !dev->irq)
 		return ENOMEM;
 	dev->faults = sim_fi_new(config->socket, dev->soc, config->trace);
@@ -202,7 +202,7 @@ static int new_host_side(struct sim_device *dev)
 	sim_dma_set_faults(dev->dma, dev->faults);
 	sim_window_init(&dev->window, config->debug_window ? dev->faults : NULL);
 	sim_soc_set_pace(dev->soc, config->pace);
-	sim_pci_init(&dev->pci, !config->plain_msi);
+	sim_pci_init(&dev->pci, &config->pci);
 	dev->mmu = sim_mmu_new(dev->dma, config->chip->asids);
 	if (!dev->mmu)
 		return ENOMEM;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "bootrom.h"
+#include "pci.h"
 #include "soc.h"
 
 struct sim_chip;
@@ -21,7 +22,7 @@ struct sim_device_config {
 	struct sim_trace *trace;	/* kept; may be NULL */
 	enum sim_pace pace;
 	unsigned int threads;		/* host threads for the arithmetic of one command, >= 1 */
-	bool plain_msi;			/* no MSI-X capability */
+	struct sim_pci_shape pci;
 	bool debug_window;		/* debug_window.h */
 };
 

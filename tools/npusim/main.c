@@ -39,6 +39,7 @@ enum {
 	OPT_LOG,
 	OPT_TRACE,
 	OPT_MSI,
+	OPT_PCI,
 	OPT_KEY,
 	OPT_MIN_SVN,
 	OPT_WINDOW,
@@ -55,6 +56,7 @@ static const struct option long_options[] = {
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "plain-msi", no_argument, NULL, OPT_MSI },
+	{ "pci", required_argument, NULL, OPT_PCI },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "min-security-version", required_argument, NULL, OPT_MIN_SVN },
 	{ "control", required_argument, NULL, OPT_CONTROL },
@@ -73,6 +75,7 @@ static const char usage[] =
 	"  --log LEVEL                error, warn, info or debug (default warn)\n"
 	"  --trace FILE               write events to FILE\n"
 	"  --plain-msi                offer MSI only, no MSI-X\n"
+	"  --pci vectors=N|bar=BYTES|revision=N  an odd configuration space\n"
 	"  --key FILE                 boot key (64 hex digits) instead of the development key\n"
 	"  --min-security-version N   refuse firmware of a lower security version (default 0)\n"
 	"  --control PATH             serve requests for faults and counts at this UNIX socket\n"
@@ -102,6 +105,23 @@ static int set_mode(struct options *opts, const char *mode)
 		opts->device.pace = SIM_PACED;
 	else
 		return fail("--mode", mode, "not fast or paced");
+	return 0;
+}
+
+static int set_pci(struct sim_pci_shape *pci, const char *text)
+{
+	const char *value = strchr(text, '=');
+	unsigned long n;
+
+	if (value && !strncmp(text, "vectors=", 8) && !parse_number(value + 1, 1, NE1_MSIX_VECTORS, &n))
+		pci->msix_vectors = n;
+	else if (value && !strncmp(text, "bar=", 4) && !parse_number(value + 1, 4096, NE1_BAR_SIZE, &n) &&
+		 !(n & (n - 1)))
+		pci->bar0_bytes = n;
+	else if (value && !strncmp(text, "revision=", 9) && !parse_number(value + 1, 0, 255, &n))
+		pci->revision = n;
+	else
+		return fail("--pci", text, "not vectors=1..4, bar=4096..524288 or revision=0..255");
 	return 0;
 }
 
@@ -136,8 +156,10 @@ static int set_option(struct options *opts, int opt, const char *arg)
 		opts->trace = arg;
 		return 0;
 	case OPT_MSI:
-		opts->device.plain_msi = true;
+		opts->device.pci.msix_vectors = 0;
 		return 0;
+	case OPT_PCI:
+		return set_pci(&opts->device.pci, arg);
 	case OPT_KEY:
 		opts->key = arg;
 		return 0;
@@ -233,7 +255,10 @@ out:
 
 int main(int argc, char **argv)
 {
-	struct options opts = { .device.threads = 1 };
+	struct options opts = {
+		.device.threads = 1,
+		.device.pci = { NE1_MSIX_VECTORS, NE1_BAR_SIZE, NE1_VERSION_MAJOR },
+	};
 	struct sim_chip chip;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	sigset_t signals;

@@ -41,10 +41,10 @@ static void put_header(struct sim_pci *pci)
 	put16(pci, PCI_COMMAND, 0, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
 	      PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
 	put16(pci, PCI_STATUS, PCI_STATUS_CAP_LIST, 0);
-	put32(pci, PCI_CLASS_REVISION, NE1_PCI_CLASS << 8 | NE1_VERSION_MAJOR, 0);
+	put32(pci, PCI_CLASS_REVISION, NE1_PCI_CLASS << 8 | pci->shape.revision, 0);
 	put8(pci, PCI_CACHE_LINE_SIZE, 0, 0xff);
-	put32(pci, PCI_BASE_ADDRESS_0, PCI_BASE_ADDRESS_MEM_TYPE_32, ~(NE1_BAR_SIZE - 1u));
-	if (pci->msix)
+	put32(pci, PCI_BASE_ADDRESS_0, PCI_BASE_ADDRESS_MEM_TYPE_32, ~(pci->shape.bar0_bytes - 1u));
+	if (pci->shape.msix_vectors)
 		put32(pci, PCI_BASE_ADDRESS_1, PCI_BASE_ADDRESS_MEM_TYPE_32,
 		      ~(SIM_PCI_BAR1_SIZE - 1u));
 	put16(pci, PCI_SUBSYSTEM_VENDOR_ID, NE1_PCI_VENDOR, 0);
@@ -72,7 +72,7 @@ static void put_msi(struct sim_pci *pci)
 
 static void put_express(struct sim_pci *pci)
 {
-	put16(pci, CAP_EXP, PCI_CAP_ID_EXP | (pci->msix ? CAP_MSIX : 0) << 8, 0);
+	put16(pci, CAP_EXP, PCI_CAP_ID_EXP | (pci->shape.msix_vectors ? CAP_MSIX : 0) << 8, 0);
 	put16(pci, CAP_EXP + PCI_EXP_FLAGS, EXP_VERSION | PCI_EXP_TYPE_ENDPOINT << 4, 0);
 	put32(pci, CAP_EXP + PCI_EXP_DEVCAP,
 	      MAX_PAYLOAD_256 | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR, 0);
@@ -88,15 +88,15 @@ static void put_express(struct sim_pci *pci)
 static void put_msix(struct sim_pci *pci)
 {
 	put16(pci, CAP_MSIX, PCI_CAP_ID_MSIX, 0);
-	put16(pci, CAP_MSIX + PCI_MSIX_FLAGS, NE1_MSIX_VECTORS - 1,
+	put16(pci, CAP_MSIX + PCI_MSIX_FLAGS, pci->shape.msix_vectors - 1,
 	      PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
 	put32(pci, CAP_MSIX + PCI_MSIX_TABLE, SIM_PCI_MSIX_TABLE | 1, 0);
 	put32(pci, CAP_MSIX + PCI_MSIX_PBA, SIM_PCI_MSIX_PBA | 1, 0);
 }
 
-void sim_pci_init(struct sim_pci *pci, bool msix)
+void sim_pci_init(struct sim_pci *pci, const struct sim_pci_shape *shape)
 {
-	pci->msix = msix;
+	pci->shape = *shape;
 	sim_pci_reset(pci);
 }
 
@@ -111,7 +111,7 @@ void sim_pci_reset(struct sim_pci *pci)
 	put_pm(pci);
 	put_msi(pci);
 	put_express(pci);
-	if (pci->msix)
+	if (pci->shape.msix_vectors)
 		put_msix(pci);
 }
 

@@ -16,14 +16,21 @@
 #define SIM_PCI_MSIX_TABLE	0x000	/* in BAR 1 */
 #define SIM_PCI_MSIX_PBA	0x800
 
+/* What a function offers; an odd one tests who probes it. */
+struct sim_pci_shape {
+	unsigned int msix_vectors;	/* 0: no MSI-X capability */
+	uint32_t bar0_bytes;		/* power of two */
+	uint8_t revision;
+};
+
 struct sim_pci {
 	uint8_t config[SIM_PCI_CONFIG_SIZE];
 	uint8_t writable[SIM_PCI_CONFIG_SIZE];	/* bits software may change */
 	uint8_t msix_table[16 * NE1_MSIX_VECTORS];
-	bool msix;
+	struct sim_pci_shape shape;
 };
 
-void sim_pci_init(struct sim_pci *pci, bool msix);
+void sim_pci_init(struct sim_pci *pci, const struct sim_pci_shape *shape);	/* copied */
 /* The state after FLR, reset and power-on. */
 void sim_pci_reset(struct sim_pci *pci);
 
