@@ -212,6 +212,45 @@ TEST_F(pci, memory_map_outlives_the_driver)
 	free(map);
 }
 
+/* Each way that the bus knows: short jobs and device are fine after it, and a long one ends. */
+TEST_F_TIMEOUT(pci, each_method_of_reset, 180)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	char path[128], *methods, *method, *rest;
+	int tried = 0;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset_method", self->slot);
+	methods = npu_read_file(path, NULL);
+	ASSERT_NE(NULL, methods);
+	for (method = strtok_r(methods, " \n", &rest); method; method = strtok_r(NULL, " \n", &rest), tried++) {
+		long long before = npu_knob_number("reset");
+		int status, ret;
+
+		ASSERT_EQ(0, npu_write_text(path, method));
+		ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 8000)), 0));
+		ASSERT_TRUE(npu_job_runs());
+		b->data[0] = 0x3333 + tried;
+		npu_copy_stream(b->stream, 1, 4);
+		ASSERT_EQ(0, submit(b, 192, 0));
+		ret = npu_write_text(self->reset, "1");
+		/* an emulated port never says that its link is up again, though the device is there */
+		EXPECT_TRUE(!ret || (ret == -ENOTTY && !strcmp(method, "bus"))) {
+			TH_LOG("%s: %d", method, ret);
+		}
+		status = result(a);
+		EXPECT_TRUE(status == -ECANCELED || status == 1);
+		EXPECT_EQ(1, result(b));
+		EXPECT_EQ(0x3333 + tried, b->data[1]);
+		EXPECT_EQ(before + 1, npu_knob_number("reset"));
+		npu_new_queue(a);
+		EXPECT_EQ(0, npu_copy_word(a, 0x1111 + tried));
+		EXPECT_EQ(0, npu_device_works());
+	}
+	free(methods);
+	EXPECT_GT(tried, 0);
+	EXPECT_EQ(0, npu_write_text(path, "default"));
+}
+
 /* It is gone from the bus while a job runs and files are open; all fences end; it comes back, and works. */
 TEST_F_TIMEOUT(pci, removed_and_found_again, 120)
 {
