@@ -2,6 +2,7 @@
 /* Buffer objects: creation, mapping, sharing, lifetime. */
 #include "kselftest_harness.h"
 #include "buffer.h"
+#include "debugfs.h"
 
 FIXTURE(bo) {
 	int fd;
@@ -213,6 +214,7 @@ TEST_F(bo, sync_of_ranges)
 		{ { .flags = 1, .offset = 1, .size = ~0ull }, -EINVAL }, /* wraps */
 		{ { .flags = 1, .offset = ~0ull, .size = 2 }, -EINVAL },
 	};
+	struct drm_npuedge_bo_sync all = { .handle = handle, .flags = DRM_NPUEDGE_SYNC_FOR_DEVICE, .size = size };
 	int vm = npu_vm_create(self->fd);
 
 	ASSERT_NE(MAP_FAILED, map);
@@ -220,6 +222,8 @@ TEST_F(bo, sync_of_ranges)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			cases[i].sync.handle = handle;
 			map[33] = i;
+			/* what the device has comes back, see below */
+			EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &all));
 			EXPECT_EQ(cases[i].error, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &cases[i].sync)) {
 				TH_LOG("case %zu", i);
 			}
@@ -231,6 +235,59 @@ TEST_F(bo, sync_of_ranges)
 	cases[0].sync.handle = 4242;
 	EXPECT_EQ(-ENOENT, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &cases[0].sync));
 	munmap(map, size);
+}
+
+static int sync_range(struct npu_client *c, uint32_t flags, uint64_t offset, uint64_t size)
+{
+	struct drm_npuedge_bo_sync sync = { .handle = c->bo, .flags = flags, .offset = offset, .size = size };
+
+	return npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &sync);
+}
+
+static int run_and_wait(struct npu_client *c)
+{
+	int ret = npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync);
+
+	ret = ret ? ret : npu_wait(c->fd, c->sync, NPU_WAIT_NS);
+	return ret ? ret : npu_sync_status(c->fd, c->sync);
+}
+
+/*
+ * Where the device sees the CPU's caches, calls that do nothing would not be noticed.  With swiotlb=force on the kernel's
+ * command line it has copies of the buffers, which BO_SYNC alone keeps in step.
+ */
+TEST_F(bo, sync_makes_the_other_side_see)
+{
+	char *cmdline = npu_read_file("/proc/cmdline", NULL);
+	bool copies = cmdline && strstr(cmdline, "swiotlb=force");
+	struct npu_client c;
+
+	TH_LOG("%s", copies ? "the device has copies" : "the device sees the CPU's caches");
+	free(cmdline);
+	ASSERT_EQ(0, npu_client_init(&c));
+	npu_copy_stream(c.stream, 1, 4);
+	c.data[0] = 0x1111;
+	ASSERT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_DEVICE, 0, NPU_CLIENT_SIZE));
+	EXPECT_EQ(1, run_and_wait(&c));
+	if (copies)
+		EXPECT_EQ(0, c.data[1]);
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_CPU, 0, NPU_CLIENT_SIZE));
+	EXPECT_EQ(0x1111, c.data[1]);
+
+	/* no more than was asked for */
+	c.data[0] = 0x2222;
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_DEVICE, 2 * NPU_PAGE, NPU_PAGE));
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_CPU, NPU_PAGE + 4, 4));
+	EXPECT_EQ(1, run_and_wait(&c));
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_CPU, NPU_PAGE + 4, 4));
+	if (copies)
+		EXPECT_EQ(0x1111, c.data[1]);
+
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_DEVICE, NPU_PAGE, 4));
+	EXPECT_EQ(1, run_and_wait(&c));
+	EXPECT_EQ(0, sync_range(&c, DRM_NPUEDGE_SYNC_FOR_CPU, NPU_PAGE + 4, 4));
+	EXPECT_EQ(0x2222, c.data[1]);
+	npu_client_fini(&c);
 }
 
 TEST_F(bo, labels)
