@@ -540,7 +540,7 @@ TEST_F_TIMEOUT(fuzz, ioctls, 300)
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
 		EXPECT_EQ(0, self->f[i].bad) {
-			TH_LOG("request %#llx", self->f[i].bad_request);
+			TH_LOG("request %#llx: %s", self->f[i].bad_request, strerror(-self->f[i].bad));
 		}
 	}
 	judge(_metadata, self);
