@@ -10,6 +10,7 @@
  * Times are those of the machine, so that figures of one run are compared with each other: the fence's divided by the
  * interrupt's.  The median's ratio decides; on a busy machine it may be MARGIN above the aim.
  */
+#include <stdbool.h>
 #include <sys/mount.h>
 
 #include "../kselftest/npuedge.h"

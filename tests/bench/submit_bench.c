@@ -19,6 +19,7 @@
 #define QUIET		60000	/* instructions without a jump: all is done */
 #define JUMP		250	/* more than a turn of the loop, less than an interrupt */
 #define APART		1500	/* instructions between what belongs to different things */
+#define PRODUCTS	6	/* of a job; on a busy machine fewer may end before the kernel is quiet */
 #define LOST		20000000000ull
 #define BIND_VA		(1ull << 33)
 
@@ -63,7 +64,7 @@ struct costs {
 /* A job that takes long enough for the kernel to be quiet before it ends. */
 static uint32_t slow_copy_stream(struct npu_client *c)
 {
-	uint32_t size = npu_slow_stream(c->stream, 1);
+	uint32_t size = npu_slow_stream(c->stream, PRODUCTS);
 
 	/* in the place of the end */
 	return size - NE1_CMD_SIZE + npu_copy_stream(c->stream + size / NE1_CMD_SIZE - 1, 1, 4);
