@@ -118,24 +118,54 @@ TEST_F(queue, limit_is_an_error_and_recovers)
 	EXPECT_GT(ret, 0);
 }
 
-TEST_F(queue, sixteen_queues_at_once)
+#define CHAIN	4
+
+/* Each job copies what the one before it in its queue has copied: the last word tells that all ran, and in order. */
+TEST_F_TIMEOUT(queue, all_queues_at_once, 120)
 {
 	struct npu_client *c = &self->c;
-	int ids[16], syncs[16];
+	int ids[NE1_MAX_QUEUES], syncs[NE1_MAX_QUEUES], count;
+	struct drm_npuedge_chip_info chip;
+	const uint32_t slow = 60;
 
-	for (int i = 0; i < 16; i++) {
-		ids[i] = npu_queue_create(c->fd, c->vm, i & 1);
-		ASSERT_GT(ids[i], 0);
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	count = chip.queue_limit;
+	ASSERT_LE(count, NE1_MAX_QUEUES);
+	ids[0] = c->queue;
+	for (int i = 0; i < count; i++) {
+		if (i)
+			ids[i] = npu_queue_create(c->fd, c->vm, i & 1);
+		ASSERT_GT(ids[i], 0) {
+			TH_LOG("queue %d of %d: %d", i, count, ids[i]);
+		}
 		syncs[i] = npu_syncobj_create(c->fd);
-		npu_copy_stream(c->stream + 3 * i, 100 + i, 4);
-		c->stream[3 * i].dma.offset = 4 * i;
-		c->data[i] = 500 + i;
+		ASSERT_GT(syncs[i], 0);
+		c->data[i * (CHAIN + 1)] = 500 + i;
+		for (int k = 0; k < CHAIN; k++) {
+			union ne1_cmd *s = c->stream + slow + 1 + 3 * (CHAIN * i + k);
+
+			npu_copy_stream(s, i * (CHAIN + 1) + k + 1, 4);
+			s[0].dma.offset = 4 * (i * (CHAIN + 1) + k);
+		}
 	}
-	for (int i = 0; i < 16; i++)
-		ASSERT_EQ(0, npu_submit(c->fd, ids[i], NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, syncs[i]));
-	for (int i = 0; i < 16; i++) {
-		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], NPU_WAIT_NS));
-		EXPECT_EQ(500 + i, c->data[100 + i]);
+	/* the others gather behind it */
+	ASSERT_EQ(0, npu_submit(c->fd, ids[0], NPU_STREAM, npu_slow_stream(c->stream, slow), NPU_PARAMS, 0, 0));
+	for (int k = 0; k < CHAIN; k++) {
+		for (int i = 0; i < count; i++) {
+			uint64_t va = NPU_STREAM + (slow + 1 + 3 * (CHAIN * i + k)) * NE1_CMD_SIZE;
+
+			ASSERT_EQ(0, npu_submit(c->fd, ids[i], va, 192, NPU_PARAMS, 0, syncs[i]));
+		}
+	}
+	for (int i = 0; i < count; i++) {
+		struct drm_npuedge_queue_get_state state = { .id = ids[i] };
+
+		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, syncs[i]));
+		EXPECT_EQ(500 + i, c->data[i * (CHAIN + 1) + CHAIN]);
+		ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+		EXPECT_EQ(CHAIN + !i, state.completed);
+		EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, state.state);
 	}
 }
 
