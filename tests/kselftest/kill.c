@@ -8,13 +8,15 @@
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
-#include "sysfs.h"
+#include "buffer.h"
+#include "debugfs.h"
 
 #define SHORT_JOBS	4
 
 FIXTURE(kill) {
 	struct npu_client c;
-	long kills;
+	struct drm_npuedge_memory_info memory;	/* of the device, while there is nobody but us */
+	long kills, hits;			/* hits: a core worked for the one who was killed */
 	unsigned int seed;
 };
 
@@ -26,6 +28,10 @@ FIXTURE_SETUP(kill)
 	if (ret == -ENODEV)
 		SKIP(return, "no npuedge device");
 	ASSERT_EQ(0, ret);
+	if (npu_knob_number("job_timeout_ms") < 0)
+		SKIP(return, "debugfs is not there (ring)");
+	npu_settle(self->c.fd, 1);
+	self->memory = npu_memory(self->c.fd);
 	self->kills = text ? atol(text) : 20;
 	ASSERT_GT(self->kills, 0);
 	self->seed = time(NULL);
@@ -37,8 +43,8 @@ FIXTURE_TEARDOWN(kill)
 	npu_client_fini(&self->c);
 }
 
-/* Opens, binds, submits what is short and what is long, closes; again and again. */
-static void victim(int ready)
+/* Opens, binds, submits what is short and what is long, closes; again and again, or waits with the long jobs if @stay. */
+static void victim(int ready, bool stay)
 {
 	struct npu_client c;
 
@@ -53,16 +59,21 @@ static void victim(int ready)
 		if (write(ready, "", 1) != 1)
 			_exit(1);
 		npu_wait(c.fd, c.sync, NPU_WAIT_NS);
-		size = npu_slow_stream(c.stream, 40);
+		size = npu_slow_stream(c.stream, stay ? 8000 : 40);
 		for (int i = 0; i < SHORT_JOBS; i++)
 			npu_submit(c.fd, c.queue, NPU_STREAM, size, NPU_PARAMS, 0, c.sync);
+		if (stay)
+			pause();
 		npu_unmap(c.fd, c.vm, NPU_VA, NPU_CLIENT_SIZE / 2);
 		npu_client_fini(&c);
 	}
 }
 
-/* Kills a client, at the latest @most_us after it has submitted for the first time.  Returns 0 or -errno. */
-static int kill_one(unsigned int *seed, unsigned int most_us)
+/*
+ * Kills a client: when a core works for it if @on_core, which *hit then tells, or else at the latest @most_us after it has
+ * submitted for the first time.  Returns 0 or -errno.
+ */
+static int kill_one(unsigned int *seed, unsigned int most_us, bool on_core, bool *hit)
 {
 	int fds[2], status;
 	pid_t pid;
@@ -73,7 +84,7 @@ static int kill_one(unsigned int *seed, unsigned int most_us)
 	pid = fork();
 	if (!pid) {
 		close(fds[0]);
-		victim(fds[1]);
+		victim(fds[1], on_core);
 	}
 	close(fds[1]);
 	status = pid < 0 ? -errno : read(fds[0], &byte, 1) == 1 ? 0 : -EPIPE;
@@ -81,6 +92,8 @@ static int kill_one(unsigned int *seed, unsigned int most_us)
 	if (pid < 0)
 		return status;
 	usleep(rand_r(seed) % most_us);
+	/* nobody else has work for them */
+	*hit = on_core && npu_job_runs();
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return status;
@@ -106,11 +119,17 @@ TEST_F_TIMEOUT(kill, others_notice_nothing, 7200)
 	struct npu_client *c = &self->c;
 
 	for (long i = 0; i < self->kills; i++) {
-		ASSERT_EQ(0, kill_one(&self->seed, 20000));
+		bool hit;
+
+		ASSERT_EQ(0, kill_one(&self->seed, 20000, i & 1, &hit));
+		self->hits += hit;
 		ASSERT_EQ(0, witness(c, 0x1000 + i)) {
 			TH_LOG("after kill %ld", i);
 		}
 	}
+	TH_LOG("%ld of %ld were killed with a job on a core, or more", self->hits, self->kills);
+	EXPECT_EQ(self->kills / 2, self->hits);
+	EXPECT_TRUE(npu_memory_returns(c->fd, &self->memory));
 }
 
 TEST_F_TIMEOUT(kill, nothing_is_left, 600)
@@ -120,8 +139,13 @@ TEST_F_TIMEOUT(kill, nothing_is_left, 600)
 	uint32_t queues = 0;
 
 	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
-	for (int i = 0; i < 10; i++)
-		ASSERT_EQ(0, kill_one(&self->seed, 20000));
+	for (int i = 0; i < 10; i++) {
+		bool hit;
+
+		ASSERT_EQ(0, kill_one(&self->seed, 20000, i & 1, &hit));
+		EXPECT_EQ(i & 1, hit);
+	}
+	EXPECT_TRUE(npu_memory_returns(c->fd, &self->memory));
 	/* Every queue of the device but our own can be had, so the dead hold none. */
 	for (int tries = 0; queues < chip.queue_limit - 1 && tries < 1200; tries++) {
 		int queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
