@@ -4,6 +4,7 @@
 
 #include "kselftest_harness.h"
 #include "debugfs.h"
+#include "ne1_fwabi.h"
 
 #define BAD_VA	(NPU_VA + 0x40000000ull)
 
@@ -76,6 +77,114 @@ static bool hex_begins(const char *hex, const void *data, size_t bytes)
 	return true;
 }
 
+/* Bytes from @offset on of such lines. */
+static void hex_read(const char *hex, size_t offset, void *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		size_t digit = 2 * (offset + i);
+		char digits[3] = { hex[digit + digit / 64], hex[digit + digit / 64 + 1], '\0' };
+
+		((uint8_t *)data)[i] = strtoul(digits, NULL, 16);
+	}
+}
+
+/* A record of a section of such lines; all of it has to be there. */
+static bool record(const char *dump, const char *name, size_t index, void *data, size_t bytes)
+{
+	size_t all = 0;
+	const char *at = section(dump, name, &all, NULL);
+
+	if (!at || (index + 1) * bytes > all)
+		return false;
+	hex_read(at, index * bytes, data, bytes);
+	return true;
+}
+
+/* Value of a register in the dump; false if it is not there. */
+static bool reg(const char *dump, uint32_t offset, uint32_t *value)
+{
+	size_t bytes = 0;
+	const char *at = section(dump, "regs", &bytes, NULL), *end = at + bytes;
+	unsigned int which, is;
+
+	for (; at && at < end && sscanf(at, "%x %x", &which, &is) == 2; at = strchr(at, '\n') + 1) {
+		if (which == offset) {
+			*value = is;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a text is in a section. */
+static bool section_has(const char *dump, const char *name, const char *text)
+{
+	size_t bytes = 0;
+	const char *at = section(dump, name, &bytes, NULL);
+	char *copy = at ? strndup(at, bytes) : NULL;
+	bool has = copy && strstr(copy, text);
+
+	free(copy);
+	return has;
+}
+
+/* What the device and firmware had to say: not only that there is something. */
+static void check_device(struct __test_metadata *_metadata, const char *dump)
+{
+	struct ne1_fw_if iface = { 0 };
+	uint32_t value = 0;
+	size_t bytes = 0;
+
+	EXPECT_TRUE(reg(dump, NE1_REG_ID, &value));
+	EXPECT_EQ(NE1_ID_MAGIC, value);
+	EXPECT_TRUE(reg(dump, NE1_REG_BOOT_STATUS, &value));
+	EXPECT_EQ(NE1_BOOT_STATE_READY, value & NE1_BOOT_STATE_MASK);
+	EXPECT_TRUE(reg(dump, NE1_REG_FREQ, &value));
+	EXPECT_LT(0, value);
+	EXPECT_TRUE(reg(dump, NE1_REG_CAP_QUEUES, &value));
+	EXPECT_LT(0, value);
+
+	EXPECT_TRUE(record(dump, "fw_if", 0, &iface, sizeof(iface)));
+	EXPECT_EQ(NE1_ABI_MAJOR, iface.fw_abi_major);
+	EXPECT_EQ(NE1_FW_RUNNING, iface.fw_state);
+	EXPECT_LE(1, iface.queue_count);
+	EXPECT_NE(NULL, section(dump, "msg_rings", &bytes, NULL));
+	EXPECT_LE(2 * sizeof(struct ne1_ring_ctl) + 64 * sizeof(struct ne1_msg), bytes);
+}
+
+/* The job in its queue's ring, and its result: both of them where the job was. */
+static void check_job(struct __test_metadata *_metadata, const char *dump, uint64_t seqno)
+{
+	struct ne1_job_result result = { 0 };
+	struct ne1_fw_queue queue = { 0 };
+	struct ne1_job job = { 0 };
+	char queue_name[16], vm[16], line[96];
+
+	EXPECT_TRUE(record(dump, "ring", seqno - 1, &job, sizeof(job)));
+	EXPECT_EQ(seqno, job.seqno);
+	EXPECT_EQ(1, job.cores);
+	EXPECT_EQ(NPU_PARAMS, job.param_va);
+	EXPECT_EQ(NPU_STREAM, job.stream[0].va);
+	EXPECT_EQ(3 * NE1_CMD_SIZE, job.stream[0].size);
+	EXPECT_TRUE(record(dump, "results", seqno - 1, &result, sizeof(result)));
+	EXPECT_EQ(seqno, result.seqno);
+	EXPECT_EQ(NE1_FAULT_MMU, result.fault);
+	EXPECT_EQ(BAD_VA, result.va);
+	EXPECT_LT(0, result.start_ns);
+	EXPECT_LT(result.start_ns, result.end_ns);
+	EXPECT_TRUE(record(dump, "queue", 0, &queue, sizeof(queue)));
+	EXPECT_EQ(seqno, queue.tail);
+	EXPECT_EQ(seqno, queue.head);
+	EXPECT_EQ(seqno, queue.done_seqno);
+	EXPECT_LT(0, queue.busy_ns);
+
+	snprintf(line, sizeof(line), "queue %s: created, vm %s priority %u", value(dump, "queue", queue_name, 16),
+		 value(dump, "vm", vm, 16), NE1_PRIO_NORMAL);
+	EXPECT_TRUE(section_has(dump, "fw_log", line)) {
+		TH_LOG("firmware's log does not have '%s'", line);
+	}
+}
+
 static int fault_job(struct npu_client *c)
 {
 	npu_copy_stream(c->stream, 1, 4);
@@ -99,6 +208,9 @@ TEST_F(coredump, fault)
 	size_t bytes;
 
 	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SET_LABEL, &label));
+	/* two that end well come before it in the ring */
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, npu_copy_word(c, 0x600d));
 	ASSERT_EQ(0, fault_job(c));
 	memcpy(stream, c->stream, sizeof(stream));
 	params = *c->params;
@@ -114,13 +226,18 @@ TEST_F(coredump, fault)
 	EXPECT_EQ(NE1_FAULT_MMU, atoi(value(dump, "fault", text, sizeof(text))));
 	EXPECT_EQ(BAD_VA, strtoull(value(dump, "va", text, sizeof(text)), NULL, 0));
 	EXPECT_EQ(0, atoi(value(dump, "cmd", text, sizeof(text))));
-	EXPECT_EQ(1, atoi(value(dump, "seqno", text, sizeof(text))));
+	EXPECT_EQ(3, atoi(value(dump, "seqno", text, sizeof(text))));
 	EXPECT_STREQ("tiny", value(dump, "chip", text, sizeof(text)));
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		EXPECT_NE(NULL, section(dump, sections[i], &bytes, NULL)) {
 			TH_LOG("no section %s", sections[i]);
 		}
+		EXPECT_LT(0, bytes) {
+			TH_LOG("nothing in section %s", sections[i]);
+		}
 	}
+	check_device(_metadata, dump);
+	check_job(_metadata, dump, 3);
 
 	at = section(dump, "stream0", &bytes, &va);
 	EXPECT_EQ(sizeof(stream), bytes);
