@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
-#include "sysfs.h"
+#include "buffer.h"
+#include "debugfs.h"
 #include "vgem.h"
 
 FIXTURE(lifetime) {
 	struct npu_client c;
+	int watch;				/* a file that has nothing */
+	struct drm_npuedge_memory_info memory;	/* of the device, with the client */
 };
 
 FIXTURE_SETUP(lifetime)
@@ -20,11 +23,33 @@ FIXTURE_SETUP(lifetime)
 	if (ret == -ENODEV)
 		SKIP(return, "no npuedge device");
 	ASSERT_EQ(0, ret);
+	if (npu_knob_number("job_timeout_ms") < 0)
+		SKIP(return, "debugfs is not there (ring)");
+	self->watch = npu_open();
+	ASSERT_GE(self->watch, 0);
+	npu_settle(self->watch, 1);
+	self->memory = npu_memory(self->watch);
+	ASSERT_EQ(1, self->memory.buffers);
 }
 
 FIXTURE_TEARDOWN(lifetime)
 {
 	npu_client_fini(&self->c);
+	if (self->watch > 0)
+		close(self->watch);
+}
+
+/* Buffers and tables are those of a client that has done nothing: makes one to look. */
+static bool nothing_is_left(int watch, const struct drm_npuedge_memory_info *want)
+{
+	struct npu_client c;
+	bool same;
+
+	if (npu_client_init(&c))
+		return false;
+	same = npu_memory_returns(watch, want);
+	npu_client_fini(&c);
+	return same;
 }
 
 TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
@@ -38,6 +63,7 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 		files[i] = npu_sync_file(c->fd, c->sync);
 		ASSERT_GE(files[i], 0);
 	}
+	ASSERT_TRUE(npu_job_runs());
 	npu_client_fini(c);
 	memset(c, 0, sizeof(*c));
 	for (int i = 0; i < 8; i++) {
@@ -51,6 +77,7 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_in_flight, 120)
 	}
 	EXPECT_GT(cancelled, 0);
 	EXPECT_EQ(0, npu_device_works());
+	EXPECT_TRUE(nothing_is_left(self->watch, &self->memory));
 }
 
 TEST_F_TIMEOUT(lifetime, destroy_queue_with_jobs_in_flight, 120)
@@ -62,6 +89,7 @@ TEST_F_TIMEOUT(lifetime, destroy_queue_with_jobs_in_flight, 120)
 	for (int i = 0; i < 4; i++)
 		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
 	file = npu_sync_file(c->fd, c->sync);
+	ASSERT_TRUE(npu_job_runs());
 	EXPECT_EQ(0, npu_queue_destroy(c->fd, c->queue));
 	EXPECT_EQ(-ECANCELED, npu_wait_file(file));
 	close(file);
@@ -94,8 +122,10 @@ TEST_F_TIMEOUT(lifetime, close_with_jobs_that_never_become_ready, 120)
 		close(files[i]);
 	}
 	EXPECT_EQ(0, npu_device_works());
+	EXPECT_TRUE(nothing_is_left(self->watch, &self->memory));
 }
 
+/* A core works for it when it dies, in later rounds since a little while. */
 TEST_F_TIMEOUT(lifetime, kill_a_client_mid_job, 120)
 {
 	for (int round = 0; round < 5; round++) {
@@ -111,18 +141,20 @@ TEST_F_TIMEOUT(lifetime, kill_a_client_mid_job, 120)
 
 			if (npu_client_init(&c))
 				_exit(1);
-			npu_submit(c.fd, c.queue, NPU_STREAM, npu_slow_stream(c.stream, 400), NPU_PARAMS, 0, c.sync);
+			npu_submit(c.fd, c.queue, NPU_STREAM, npu_slow_stream(c.stream, 8000), NPU_PARAMS, 0, c.sync);
 			if (write(pipes[1], "x", 1) != 1)
 				_exit(1);
 			pause();
 		}
 		ASSERT_EQ(1, read(pipes[0], &go, 1));
+		EXPECT_TRUE(npu_job_runs());
 		usleep(round * 7000);
 		kill(child, SIGKILL);
 		ASSERT_EQ(child, waitpid(child, &status, 0));
 		close(pipes[0]);
 		close(pipes[1]);
 		EXPECT_EQ(0, npu_device_works());
+		EXPECT_TRUE(npu_memory_returns(self->watch, &self->memory));
 	}
 }
 
