@@ -247,37 +247,153 @@ TEST_F_TIMEOUT(recovery, hung_job_gets_its_time_and_no_more_than_twice, 240)
 	EXPECT_LE(took, 5000000000ll);
 }
 
-/* Copies @bytes of SRAM to memory, or the other way round. */
-static int sram(struct npu_client *c, uint8_t opcode, uint32_t bytes)
+/* How the job ends whose data lie in the SRAM, all of it. */
+enum leaving { LEAVES_WELL, LEAVES_BY_FAULT, LEAVES_KILLED, LEAVES_ASIDE, LEAVES_BY_RESET };
+
+#define SRAM_VA		(4 * NPU_VA)
+
+FIXTURE(sram) {
+	struct npu_client a, b;
+	uint32_t bytes, *from, *to;
+};
+
+FIXTURE_VARIANT(sram) {
+	enum leaving leaving;
+};
+
+FIXTURE_VARIANT_ADD(sram, end) { LEAVES_WELL };
+FIXTURE_VARIANT_ADD(sram, fault) { LEAVES_BY_FAULT };
+FIXTURE_VARIANT_ADD(sram, kill) { LEAVES_KILLED };
+FIXTURE_VARIANT_ADD(sram, preemption) { LEAVES_ASIDE };
+FIXTURE_VARIANT_ADD(sram, reset) { LEAVES_BY_RESET };
+
+/* A client with room for what is in an SRAM. */
+static uint32_t *sram_client(struct npu_client *c, uint32_t bytes)
 {
-	c->stream[0] = npu_dma(opcode, 0, bytes, 0);
-	c->stream[1] = npu_cmd(NE1_OP_END);
-	return npu_submit(c->fd, c->queue, NPU_STREAM, 128, NPU_PARAMS, 0, c->sync);
+	uint32_t *map;
+	int bo;
+
+	if (npu_client_init(c))
+		return NULL;
+	bo = npu_bo_create(c->fd, bytes, 0, 0);
+	map = bo < 0 ? MAP_FAILED : npu_bo_map(c->fd, bo, bytes);
+	if (map == MAP_FAILED || npu_map(c->fd, c->vm, bo, SRAM_VA, 0, bytes, 0))
+		return NULL;
+	c->params->base[1] = SRAM_VA;
+	return map;
 }
 
-TEST_F(recovery, nothing_is_left_in_sram_for_others)
+FIXTURE_SETUP(sram)
 {
-	struct npu_client *a = &self->a, *b = &self->b;
-	const uint32_t bytes = 16384;
+	struct drm_npuedge_chip_info chip = { 0 };
+	int fd = npu_open();
 
-	/* the stream lies behind one page of data: have the data elsewhere */
-	a->params->base[0] = NPU_VA + NPU_CLIENT_SIZE / 2;
-	b->params->base[0] = NPU_VA + NPU_CLIENT_SIZE / 2;
-	for (int round = 0; round < 3; round++) {
-		uint8_t *from = a->map + NPU_CLIENT_SIZE / 2, *to = b->map + NPU_CLIENT_SIZE / 2;
-		uint32_t left = 0;
+	if (fd < 0)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, npu_query(fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	close(fd);
+	if (npu_knob_number("job_timeout_ms") < 0)
+		SKIP(return, "debugfs is not there (ring)");
+	self->bytes = chip.sram_bytes;
+	self->from = sram_client(&self->a, self->bytes);
+	self->to = sram_client(&self->b, self->bytes);
+	ASSERT_NE(NULL, self->from);
+	ASSERT_NE(NULL, self->to);
+}
 
-		memset(from, 0xa5, bytes);
-		memset(to, 0xff, bytes);
-		ASSERT_EQ(0, sram(a, NE1_OP_LD, bytes));
+FIXTURE_TEARDOWN(sram)
+{
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	npu_dumps_clear();
+}
+
+/*
+ * Fills the SRAM, says so in word 0 of the data, and then ends, faults, or has work for long: with points where it may be put
+ * aside if @leaving says so.
+ */
+static uint32_t filling_stream(union ne1_cmd *s, uint32_t bytes, enum leaving leaving)
+{
+	uint32_t size;
+
+	s[0] = npu_dma(NE1_OP_LD, 0, bytes, 0);
+	s[0].dma.base = 1;
+	s[1] = npu_cmd(NE1_OP_MARK);
+	switch (leaving) {
+	case LEAVES_WELL:
+		s[2] = npu_cmd(NE1_OP_END);
+		return 3 * NE1_CMD_SIZE;
+	case LEAVES_BY_FAULT:
+		s[2] = npu_cmd(0x7f);
+		return 3 * NE1_CMD_SIZE;
+	case LEAVES_ASIDE:
+		size = yielding_stream(s + 2, 3000);
+		break;
+	default:
+		size = npu_slow_stream(s + 2, 6000);
+		break;
+	}
+	return size + 2 * NE1_CMD_SIZE;
+}
+
+/* Has the other client store all of the SRAM; bytes that are not 0. */
+static uint32_t sram_left(struct __test_metadata *_metadata, FIXTURE_DATA(sram) *self)
+{
+	struct npu_client *b = &self->b;
+	uint32_t left = 0;
+
+	memset(self->to, 0xff, self->bytes);
+	b->stream[0] = npu_dma(NE1_OP_ST, 0, self->bytes, 0);
+	b->stream[0].dma.base = 1;
+	b->stream[1] = npu_cmd(NE1_OP_END);
+	ASSERT_EQ(0, submit_flags(b, 2 * NE1_CMD_SIZE, 0));
+	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
+	ASSERT_EQ(1, npu_sync_status(b->fd, b->sync));
+	for (uint32_t i = 0; i < self->bytes; i++)
+		left += ((uint8_t *)self->to)[i] != 0;
+	return left;
+}
+
+static void leave(struct __test_metadata *_metadata, struct npu_client *a, enum leaving leaving)
+{
+	switch (leaving) {
+	case LEAVES_WELL:
+	case LEAVES_BY_FAULT:
 		ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
-		ASSERT_EQ(1, npu_sync_status(a->fd, a->sync));
-		ASSERT_EQ(0, sram(b, NE1_OP_ST, bytes));
-		ASSERT_EQ(0, npu_wait(b->fd, b->sync, NPU_WAIT_NS));
-		ASSERT_EQ(1, npu_sync_status(b->fd, b->sync));
-		for (uint32_t i = 0; i < bytes; i++)
-			left += to[i] != 0;
-		EXPECT_EQ(0, left);
+		ASSERT_EQ(leaving == LEAVES_WELL ? 1 : -EIO, npu_sync_status(a->fd, a->sync));
+		return;
+	case LEAVES_KILLED:
+		ASSERT_EQ(0, npu_queue_destroy(a->fd, a->queue));
+		break;
+	case LEAVES_BY_RESET:
+		ASSERT_EQ(0, npu_knob_write("reset", "1"));
+		break;
+	case LEAVES_ASIDE:
+		return;
+	}
+	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
+	ASSERT_EQ(-ECANCELED, npu_sync_status(a->fd, a->sync));
+}
+
+TEST_F_TIMEOUT(sram, holds_nothing_for_others, 120)
+{
+	volatile uint64_t *mark = (void *)self->a.data;
+	struct npu_client *a = &self->a;
+
+	for (int round = 0; round < 2; round++) {
+		*mark = 0;
+		memset(self->from, 0xa5, self->bytes);
+		npu_queue_destroy(a->fd, a->queue);
+		a->queue = npu_queue_create(a->fd, a->vm, DRM_NPUEDGE_PRIORITY_LOW);
+		ASSERT_GT(a->queue, 0);
+		ASSERT_EQ(0, submit_flags(a, filling_stream(a->stream, self->bytes, variant->leaving), 0));
+		for (int i = 0; i < 4000 * npu_slowness() && !*mark; i++)
+			usleep(5000);
+		ASSERT_NE(0, *mark);
+		leave(_metadata, a, variant->leaving);
+		EXPECT_EQ(0, sram_left(_metadata, self));
+		if (variant->leaving == LEAVES_ASIDE)
+			EXPECT_LE(1, get_state(a).preempted);
 	}
 }
 
