@@ -74,7 +74,7 @@ coccicheck: driver-sources ## coccinelle's semantic patches over the driver
 	+$(Q)$(kbuild) MODE=report coccicheck
 
 # The KUnit tests of what needs no kernel, built for the host with a shim of the kernel's headers.
-kunit-tests := $(O)/tests/unit/pgtable/pgtable_test $(O)/tests/unit/pgtable/uapi_test
+kunit-tests := $(patsubst %,$(O)/tests/unit/pgtable/%_test,msg pgtable uapi)
 $(O)/tests/unit/pgtable/pgtable_test: driver/npuedge_pgtable.c
 $(O)/tests/unit/pgtable/uapi_test: driver/npuedge_array.c driver/npuedge_check.c
 $(O)/tests/unit/pgtable/%_test: driver/kunit/npuedge_%_test.c $(wildcard driver/*.h) uapi/drm/npuedge_accel.h \

@@ -11,6 +11,7 @@
 #include <drm/npuedge_accel.h>
 
 #include "ne1_fwabi.h"
+#include "npuedge_msg.h"
 #include "npuedge_pgtable.h"
 
 struct drm_printer;
@@ -54,18 +55,6 @@ struct npuedge_fw_ring {
 	u32 entries;
 	/** @index: our own index; never read back from shared memory */
 	u32 index;
-};
-
-/**
- * struct npuedge_fw_call - a message that awaits its reply
- */
-struct npuedge_fw_call {
-	/** @id: id of the message; 0: free */
-	u32 id;
-	/** @done: the reply has arrived */
-	bool done;
-	/** @status: enum ne1_msg_status of the reply */
-	u16 status;
 };
 
 /**

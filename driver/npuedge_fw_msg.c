@@ -9,7 +9,7 @@
  * a reset, as npuedge_fw_call() tells it to.
  *
  * Nothing of the shared memory is trusted: indices are compared with our own copies, a message is
- * copied before it is looked at.
+ * copied before it is looked at.  What it means is told by npuedge_msg.h.
  */
 
 #include <drm/drm_print.h>
@@ -48,25 +48,14 @@ void npuedge_fw_msg_stop(struct npuedge_device *edev)
 	wake_up_all(&edev->reset.wait);
 }
 
-static struct npuedge_fw_call *npuedge_fw_find_call(struct npuedge_fw *fw, u32 id)
-{
-	for (u32 i = 0; i < NPUEDGE_FW_CALLS; i++) {
-		if (fw->calls[i].id == id)
-			return &fw->calls[i];
-	}
-	return NULL;
-}
-
 /* Whether the command ring has a free slot, as far as firmware can be believed. */
 static bool npuedge_fw_has_room(struct npuedge_fw *fw)
 {
 	struct npuedge_fw_ring *ring = &fw->cmd;
-	u32 fill;
 
 	lockdep_assert_held(&fw->lock);
 
-	return npuedge_ring_fill(ring->index, READ_ONCE(ring->ctl->read), ring->entries, &fill) &&
-	       fill < ring->entries;
+	return npuedge_msg_room(ring->index, READ_ONCE(ring->ctl->read), ring->entries);
 }
 
 /* Put a message into a free slot; returns its id. */
@@ -78,7 +67,7 @@ static u32 npuedge_fw_put(struct npuedge_device *edev, const struct ne1_msg *cmd
 
 	lockdep_assert_held(&fw->lock);
 
-	fw->last_id = fw->last_id + 1 ?: 1;
+	fw->last_id = npuedge_msg_next_id(fw->last_id);
 	*slot = *cmd;
 	slot->id = fw->last_id;
 	dma_wmb();
@@ -100,7 +89,7 @@ static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
 		goto out_unlock;
 	}
 	if (npuedge_fw_has_room(fw))
-		call = npuedge_fw_find_call(fw, 0);
+		call = npuedge_msg_free_call(fw->calls, NPUEDGE_FW_CALLS);
 	if (call)
 		*call = (struct npuedge_fw_call) { .id = npuedge_fw_put(edev, cmd) };
 
@@ -129,19 +118,6 @@ void npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd)
 static bool npuedge_fw_call_ended(struct npuedge_device *edev, struct npuedge_fw_call *call)
 {
 	return READ_ONCE(call->done) || !READ_ONCE(edev->fw->running);
-}
-
-static int npuedge_fw_status_to_errno(u16 status)
-{
-	switch (status) {
-	case NE1_MSG_OK:
-		return 0;
-	case NE1_MSG_NO_RESOURCE:
-		return -EBUSY;
-	default:
-		/* That a core does not stop (5, since ABI 1.1) is for the caller the same. */
-		return -EPROTO;
-	}
 }
 
 /*
@@ -192,7 +168,7 @@ int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd)
 
 	spin_lock_irq(&fw->lock);
 	if (call->done && !lost)
-		ret = npuedge_fw_status_to_errno(call->status);
+		ret = npuedge_msg_errno(call->status);
 	else
 		ret = fw->running ? -ETIMEDOUT : -ECANCELED;
 	*call = (struct npuedge_fw_call) { };
@@ -210,11 +186,10 @@ int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd)
 static void npuedge_fw_handle_reply(struct npuedge_device *edev, const struct ne1_msg *msg)
 {
 	struct npuedge_fw *fw = edev->fw;
-	struct npuedge_fw_call *call = NULL;
+	struct npuedge_fw_call *call;
 
 	spin_lock_irq(&fw->lock);
-	if (msg->id)
-		call = npuedge_fw_find_call(fw, msg->id);
+	call = npuedge_msg_awaited(fw->calls, NPUEDGE_FW_CALLS, msg);
 	if (call) {
 		call->status = msg->status;
 		WRITE_ONCE(call->done, true);

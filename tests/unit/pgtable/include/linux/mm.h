@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 
 #define PAGE_SIZE	4096ul
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#include <linux/array_size.h>
 
 #define kvcalloc(count, size, gfp) calloc(count, size)
 #define kvfree(p) free(p)
