@@ -25,6 +25,13 @@ enum scenario {
 	RESET,		/* armed, then the device is reset */
 };
 
+/* Resets of the device that it takes; more are needless, and so is one where none is called for. */
+enum resets {
+	NEVER,		/* the driver copes without, or it is the job's own fault */
+	ONCE,		/* nothing else helps, or it was asked for */
+	MAYBE,		/* none or one: up to what is random, or to what comes first */
+};
+
 /* An argument that is given: 0 leaves the fault's default. */
 #define ARG(value)	((uint64_t)(value) + 1)
 
@@ -34,7 +41,7 @@ enum scenario {
 FIXTURE(faults) {
 	struct npu_inject inj;
 	struct npu_client a, b;
-	long long timeout, storms;
+	long long timeout, storms, resets;
 };
 
 FIXTURE_VARIANT(faults) {
@@ -42,65 +49,65 @@ FIXTURE_VARIANT(faults) {
 	uint64_t args[4];
 	enum scenario scenario;
 	unsigned int ends;		/* allowed */
+	enum resets resets;
 	unsigned int duration_us;
 	uint64_t count;			/* 0: the fault's default */
-	bool quiet;			/* it may happen not to fire */
 	bool storm;			/* interrupts are masked */
 };
 
 #define VARIANT(name, ...) FIXTURE_VARIANT_ADD(faults, name) { __VA_ARGS__ }
 
 /* firmware */
-VARIANT(fw_hang_watchdog, .fault = NPUSIM_FW_HANG, .scenario = LONG_JOB, .ends = LOST);
-VARIANT(fw_hang_silent, .fault = NPUSIM_FW_HANG, .args = { ARG(0) }, .scenario = LONG_JOB, .ends = HANG | OK);
-VARIANT(fw_crash, .fault = NPUSIM_FW_CRASH, .scenario = LONG_JOB, .ends = LOST);
-VARIANT(fw_crash_double, .fault = NPUSIM_FW_CRASH, .args = { 0, ARG(1) }, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(fw_hang_watchdog, .fault = NPUSIM_FW_HANG, .scenario = LONG_JOB, .ends = LOST, .resets = ONCE);
+VARIANT(fw_hang_silent, .fault = NPUSIM_FW_HANG, .args = { ARG(0) }, .scenario = LONG_JOB, .ends = HANG | OK, .resets = ONCE);
+VARIANT(fw_crash, .fault = NPUSIM_FW_CRASH, .scenario = LONG_JOB, .ends = LOST, .resets = ONCE);
+VARIANT(fw_crash_double, .fault = NPUSIM_FW_CRASH, .args = { 0, ARG(1) }, .scenario = LONG_JOB, .ends = LOST, .resets = ONCE);
 VARIANT(fw_slow, .fault = NPUSIM_FW_SLOW, .args = { ARG(20) }, .scenario = SHORT_JOB, .ends = OK);
-VARIANT(heartbeat_stuck, .fault = NPUSIM_HEARTBEAT_STUCK, .scenario = SHORT_JOB, .ends = OK, .quiet = true);
+VARIANT(heartbeat_stuck, .fault = NPUSIM_HEARTBEAT_STUCK, .scenario = SHORT_JOB, .ends = OK);
 
 /* boot: the second try works */
-VARIANT(boot_magic, .fault = NPUSIM_BOOT_MAGIC, .scenario = RESET, .count = 1);
-VARIANT(boot_truncated, .fault = NPUSIM_BOOT_TRUNCATED, .scenario = RESET, .count = 1);
-VARIANT(boot_copy_fail, .fault = NPUSIM_BOOT_COPY_FAIL, .scenario = RESET, .count = 1);
-VARIANT(boot_error, .fault = NPUSIM_BOOT_ERROR, .scenario = RESET, .count = 1);
-VARIANT(boot_error_unknown, .fault = NPUSIM_BOOT_ERROR, .args = { ARG(0xee) }, .scenario = RESET, .count = 1);
-VARIANT(boot_abi, .fault = NPUSIM_BOOT_ABI, .scenario = RESET, .count = 1);
-VARIANT(boot_stuck, .fault = NPUSIM_BOOT_STUCK, .scenario = RESET, .count = 1);
-VARIANT(reset_slow, .fault = NPUSIM_RESET_STUCK, .scenario = RESET, .count = 1, .duration_us = 500000);
+VARIANT(boot_magic, .fault = NPUSIM_BOOT_MAGIC, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_truncated, .fault = NPUSIM_BOOT_TRUNCATED, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_copy_fail, .fault = NPUSIM_BOOT_COPY_FAIL, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_error, .fault = NPUSIM_BOOT_ERROR, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_error_unknown, .fault = NPUSIM_BOOT_ERROR, .args = { ARG(0xee) }, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_abi, .fault = NPUSIM_BOOT_ABI, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(boot_stuck, .fault = NPUSIM_BOOT_STUCK, .scenario = RESET, .resets = ONCE, .count = 1);
+VARIANT(reset_slow, .fault = NPUSIM_RESET_STUCK, .scenario = RESET, .resets = ONCE, .count = 1, .duration_us = 500000);
 
 /* messages; a reply that does not come, or means nothing, costs a reset, and the caller an error */
 VARIANT(reply_garbage, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(0) }, .scenario = CALL,
-	.ends = OK | FAULT | BUSY, .count = 1);
+	.ends = OK | FAULT | BUSY, .resets = MAYBE, .count = 1);
 VARIANT(reply_type, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(1), ARG(0x5555) },
-	.scenario = CALL, .ends = FAULT, .count = 1);
+	.scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(reply_id, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(2), ARG(0xdeadbeef) },
-	.scenario = CALL, .ends = FAULT, .count = 1);
+	.scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(reply_queue, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(3), ARG(0xffffffff) },
 	.scenario = CALL, .ends = OK, .count = 1);
 VARIANT(reply_torn, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(4) }, .scenario = CALL,
-	.ends = OK | FAULT, .count = 1);
+	.ends = OK | FAULT, .resets = MAYBE, .count = 1);
 VARIANT(event_index, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(6), ARG(100000) },
-	.scenario = CALL, .ends = OK | FAULT, .count = 1);
+	.scenario = CALL, .ends = OK | FAULT, .resets = MAYBE, .count = 1);
 VARIANT(reply_of_nobody, .fault = NPUSIM_EVT_INJECT, .args = { 0, ARG(4711) }, .scenario = LONG_JOB, .ends = OK);
 VARIANT(event_unknown, .fault = NPUSIM_EVT_INJECT, .args = { ARG(200), ARG(1) }, .scenario = LONG_JOB, .ends = OK);
 VARIANT(event_fault_of_nobody, .fault = NPUSIM_EVT_INJECT, .args = { ARG(NE1_EVT_QUEUE_FAULT), 0, ARG(0xffffff) },
 	.scenario = LONG_JOB, .ends = OK);
-VARIANT(event_panic, .fault = NPUSIM_EVT_INJECT, .args = { ARG(NE1_EVT_PANIC) }, .scenario = LONG_JOB, .ends = LOST);
+VARIANT(event_panic, .fault = NPUSIM_EVT_INJECT, .args = { ARG(NE1_EVT_PANIC) }, .scenario = LONG_JOB, .ends = LOST, .resets = ONCE);
 VARIANT(event_flood, .fault = NPUSIM_EVT_FLOOD, .scenario = LONG_JOB, .ends = OK);
 VARIANT(event_overrun, .fault = NPUSIM_EVT_FLOOD, .args = { 0, 0, ARG(1) }, .scenario = LONG_JOB,
-	.ends = OK | LOST);
-VARIANT(reply_lost, .fault = NPUSIM_REPLY_LOST, .scenario = CALL, .ends = FAULT, .count = 1);
+	.ends = OK | LOST, .resets = MAYBE);
+VARIANT(reply_lost, .fault = NPUSIM_REPLY_LOST, .scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(reply_duplicated, .fault = NPUSIM_REPLY_DUPLICATED, .scenario = CALL, .ends = OK, .count = 1);
 VARIANT(reply_reordered, .fault = NPUSIM_REPLY_REORDERED, .scenario = CALL, .ends = OK, .count = 1);
 VARIANT(reply_late, .fault = NPUSIM_REPLY_LATE, .scenario = CALL, .ends = OK, .count = 1);
-VARIANT(reply_too_late, .fault = NPUSIM_REPLY_LATE, .scenario = CALL, .ends = FAULT, .count = 1,
+VARIANT(reply_too_late, .fault = NPUSIM_REPLY_LATE, .scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1,
 	.duration_us = 7000000);
 VARIANT(no_resource, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE) }, .scenario = CALL,
-	.ends = BUSY, .count = 1);
+	.ends = BUSY, .resets = ONCE, .count = 1);
 VARIANT(bad_state, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE), ARG(NE1_MSG_BAD_STATE) },
-	.scenario = CALL, .ends = FAULT, .count = 1);
+	.scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(unknown_status, .fault = NPUSIM_REPLY_STATUS, .args = { ARG(NE1_CMD_QUEUE_CREATE), ARG(0xabcd) },
-	.scenario = CALL, .ends = FAULT, .count = 1);
+	.scenario = CALL, .ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(mbox_lost, .fault = NPUSIM_MBOX_LOST, .scenario = CALL, .ends = OK, .count = 1);
 
 /* results */
@@ -145,7 +152,7 @@ VARIANT(ecc_corrected, .fault = NPUSIM_ECC_CORRECTED, .scenario = SHORT_JOB, .en
 VARIANT(ecc_uncorrected, .fault = NPUSIM_ECC_UNCORRECTED, .scenario = SHORT_JOB, .ends = FAULT, .count = 1);
 VARIANT(engine_stuck, .fault = NPUSIM_ENGINE_STUCK, .args = { 0, 0, ARG(1) }, .scenario = STUCK_JOB, .ends = HANG,
 	.count = 1);
-VARIANT(core_stuck, .fault = NPUSIM_ENGINE_STUCK, .scenario = STUCK_JOB, .ends = HANG, .count = 1);
+VARIANT(core_stuck, .fault = NPUSIM_ENGINE_STUCK, .scenario = STUCK_JOB, .ends = HANG, .resets = ONCE, .count = 1);
 VARIANT(dram_slow, .fault = NPUSIM_DRAM_SLOW, .scenario = SHORT_JOB, .ends = OK, .duration_us = 500000);
 VARIANT(clock_slow, .fault = NPUSIM_CLOCK_SLOW, .scenario = SHORT_JOB, .ends = OK, .duration_us = 500000);
 VARIANT(stall, .fault = NPUSIM_STALL, .scenario = LONG_JOB, .ends = OK, .duration_us = 300000);
@@ -168,6 +175,7 @@ FIXTURE_SETUP(faults)
 	ASSERT_EQ(0, npu_client_init(&self->a));
 	ASSERT_EQ(0, npu_client_init(&self->b));
 	self->storms = npu_knob_number("irq_storms");
+	self->resets = npu_knob_number("reset");
 }
 
 FIXTURE_TEARDOWN(faults)
@@ -244,15 +252,14 @@ static bool is_job(const FIXTURE_VARIANT(faults) *v)
 TEST_F_TIMEOUT(faults, recovers, 150)
 {
 	struct npu_client *a = &self->a, *b = &self->b;
+	long long resets;
 	int status;
 
 	status = victim(&self->inj, variant, a);
 	ASSERT_NE(-EINVAL, status);
 	/* what is not told whom to hit may hit the next who comes */
-	if ((variant->scenario == SHORT_JOB || variant->scenario == STUCK_JOB) && !variant->quiet)
+	if (variant->scenario == SHORT_JOB || variant->scenario == STUCK_JOB)
 		EXPECT_TRUE(inject_wait(&self->inj, variant->fault, 1, 5000));
-	if (variant->scenario == SHORT_JOB && variant->quiet)
-		ASSERT_EQ(0, npu_wait(a->fd, a->sync, 3 * NPU_WAIT_NS));
 	/* behind the victim's job, or into whatever is going on */
 	b->data[0] = 0x600d;
 	for (int i = 0; i < BYSTANDER_JOBS; i++) {
@@ -270,8 +277,7 @@ TEST_F_TIMEOUT(faults, recovers, 150)
 		EXPECT_TRUE(ending(status) & variant->ends) {
 			TH_LOG("ended with %d", status);
 		}
-	if (!variant->quiet)
-		EXPECT_TRUE(inject_wait(&self->inj, variant->fault, 1, 1000));
+	EXPECT_TRUE(inject_wait(&self->inj, variant->fault, 1, 1000));
 
 	ASSERT_EQ(0, npu_wait(b->fd, b->sync, 3 * NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(b->fd, b->sync));
@@ -284,6 +290,115 @@ TEST_F_TIMEOUT(faults, recovers, 150)
 	if (variant->ends == BUSY)
 		npu_device_works();
 	EXPECT_EQ(0, npu_device_works());
+	resets = npu_knob_number("reset") - self->resets;
+	EXPECT_TRUE(variant->resets == MAYBE ? resets <= 1 : resets == (variant->resets == ONCE)) {
+		TH_LOG("%lld resets", resets);
+	}
+}
+
+/* Registers that read as all ones while the others are well: no bit of them means anything. */
+enum glance {
+	BAD_ACCESS,	/* a job that accesses what is not mapped, of which an interrupt tells, and two registers */
+	SENSORS,
+	UNMAP,
+	ANEW,		/* the device is reset and firmware booted */
+};
+
+FIXTURE(window) {
+	struct npu_inject inj;
+	struct npu_client a, b;
+	long long resets;
+};
+
+FIXTURE_VARIANT(window) {
+	uint32_t offset, size;
+	enum glance glance;
+	uint64_t reads;		/* that show ones; 0: all */
+	long long resets;
+};
+
+FIXTURE_VARIANT_ADD(window, irq_status) { NE1_REG_IRQ_STATUS, 4, BAD_ACCESS, 0, 0 };
+FIXTURE_VARIANT_ADD(window, irq_and_mmu) {
+	NE1_REG_IRQ_STATUS, NE1_REG_MMU_TLB_INV - NE1_REG_IRQ_STATUS, BAD_ACCESS, 0, 0
+};
+FIXTURE_VARIANT_ADD(window, mmu_fault) { NE1_REG_MMU_FAULT, 12, BAD_ACCESS, 0, 0 };
+FIXTURE_VARIANT_ADD(window, capabilities) { NE1_REG_ID, NE1_REG_BOOT_CTRL, BAD_ACCESS, 0, 0 };
+FIXTURE_VARIANT_ADD(window, sensors) { NE1_REG_TIME_LO, NE1_REG_MBOX_DB - NE1_REG_TIME_LO, SENSORS, 0, 0 };
+FIXTURE_VARIANT_ADD(window, tlb) { NE1_REG_MMU_TLB_INV, 4, UNMAP, 1, 0 };
+/* what does not say that it is done is not believed to be */
+FIXTURE_VARIANT_ADD(window, tlb_for_good) { NE1_REG_MMU_TLB_INV, 4, UNMAP, 0, 1 };
+FIXTURE_VARIANT_ADD(window, boot_status) { NE1_REG_BOOT_STATUS, 4, ANEW, 1, 1 };
+FIXTURE_VARIANT_ADD(window, reset) { NE1_REG_RESET, 4, ANEW, 1, 1 };
+
+FIXTURE_SETUP(window)
+{
+	const char *missing;
+
+	npu_wait_uses(0);
+	missing = inject_client(&self->inj, &self->a);
+	if (missing)
+		SKIP(return, "%s", missing);
+	self->resets = npu_knob_number("reset");
+	if (self->resets < 0)
+		SKIP(return, "debugfs is not there (reset)");
+	ASSERT_EQ(0, npu_client_init(&self->b));
+}
+
+FIXTURE_TEARDOWN(window)
+{
+	inject_close(&self->inj);
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	npu_dumps_clear();
+}
+
+static void glance(struct __test_metadata *_metadata, struct npu_client *c, enum glance what)
+{
+	struct drm_npuedge_queue_get_state state = { .id = c->queue };
+	struct drm_npuedge_telemetry telemetry = { 0 };
+
+	switch (what) {
+	case BAD_ACCESS:
+		npu_copy_stream(c->stream, 1, 4);
+		c->stream[0].dma.offset = NPU_VA;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(-EIO, npu_sync_status(c->fd, c->sync));
+		ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+		EXPECT_EQ(NE1_FAULT_MMU, state.fault);
+		EXPECT_EQ(NPU_DATA + NPU_VA, state.fault_va);
+		break;
+	case SENSORS:
+		ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_TELEMETRY, &telemetry, sizeof(telemetry)));
+		EXPECT_EQ(~0u, telemetry.freq_khz);
+		break;
+	case UNMAP:
+		EXPECT_EQ(0, npu_unmap(c->fd, c->vm, NPU_VA, NPU_CLIENT_SIZE));
+		break;
+	case ANEW:
+		EXPECT_EQ(0, npu_knob_write("reset", "1"));
+		break;
+	}
+}
+
+TEST_F_TIMEOUT(window, of_ones_means_nothing, 120)
+{
+	struct npu_client *b = &self->b;
+
+	inject_begin(&self->inj, NPUSIM_MMIO_ONES);
+	inject_arg(&self->inj, 0, variant->offset);
+	inject_arg(&self->inj, 1, variant->size);
+	inject_count(&self->inj, variant->reads);
+	ASSERT_EQ(0, inject_arm(&self->inj));
+	glance(_metadata, &self->a, variant->glance);
+	/* what others do goes on meanwhile */
+	EXPECT_EQ(0, npu_copy_word(b, 0x600d));
+	/* the dump has them all, and interrupts may be slow */
+	EXPECT_TRUE(inject_wait(&self->inj, NPUSIM_MMIO_ONES, 1, 5000));
+	inject_disarm_all(&self->inj);
+	EXPECT_EQ(0, npu_copy_word(b, 0xfee1));
+	EXPECT_EQ(0, npu_device_works());
+	EXPECT_EQ(self->resets + variant->resets, npu_knob_number("reset"));
 }
 
 FIXTURE(device) {
@@ -380,21 +495,40 @@ static bool is_lost(int fd)
 	return npu_vm_create(fd) == -ENODEV;
 }
 
+/* The owner of a queue reads that it is lost, though there is no device any more. */
+static void check_queue_lost(struct __test_metadata *_metadata, struct npu_client *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	struct drm_npuedge_event event = { 0 };
+
+	ASSERT_EQ(1, poll(&p, 1, 20000 * npu_slowness()));
+	ASSERT_TRUE(p.revents & POLLIN);
+	ASSERT_EQ(sizeof(event), read(c->fd, &event, sizeof(event)));
+	EXPECT_EQ(DRM_NPUEDGE_EVENT_QUEUE_LOST, event.type);
+	EXPECT_EQ(c->queue, event.object);
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_LOST, event.value);
+	EXPECT_EQ(0, event.dropped);
+}
+
 static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, struct npu_client *c)
 {
+	struct drm_npuedge_events mask = { .mask = DRM_NPUEDGE_EVENTS_MASK(DRM_NPUEDGE_EVENT_QUEUE_LOST) };
 	int events = npu_uevent_open(), file;
 	char slot[64];
 
 	ASSERT_GE(events, 0);
 	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
 	ASSERT_EQ(0, npu_client_init(c));
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_EVENTS, &mask));
+	ASSERT_EQ(0, fcntl(c->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0, c->sync));
 	file = npu_sync_file(c->fd, c->sync);
 	ASSERT_TRUE(npu_job_runs());
 	ASSERT_EQ(0, inject_arm(inj));
 	npu_knob_write("reset", "1");
-	EXPECT_LT(npu_wait_file(file), 0);
+	EXPECT_EQ(-ENODEV, npu_wait_file(file));
 	EXPECT_TRUE(is_lost(c->fd));
+	check_queue_lost(_metadata, c);
 	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=rebind,bus-reset"));
 	close(events);
 	close(file);
@@ -458,6 +592,47 @@ TEST_F_TIMEOUT(device, resets_without_end_are_a_loss, 150)
 	EXPECT_EQ(0, npu_device_works());
 }
 
+/*
+ * A full ring, of which the device has heard nothing: there is no room for another job, whose doorbell might wake it up.
+ * What finds that is the time limit, which has the doorbell rung again, and all jobs run.
+ */
+TEST_F_TIMEOUT(device, doorbells_of_a_full_ring_are_lost, 120)
+{
+	const uint32_t more = 8;
+	struct npu_inject *inj = &self->inj;
+	struct npu_client *c = &self->c;
+	long long resets = npu_knob_number("reset");
+	struct drm_npuedge_queue_get_state state = { 0 };
+	struct drm_npuedge_chip_info chip;
+	uint32_t jobs;
+
+	ASSERT_EQ(0, npu_client_init(c));
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	ASSERT_GT(chip.queue_depth, 1);
+	jobs = chip.queue_depth + more;
+	ASSERT_LT(jobs, NPU_PAGE / 4);
+	inject_begin(inj, NPUSIM_DOORBELL_LOST);
+	inject_count(inj, chip.queue_depth);
+	ASSERT_EQ(0, inject_arm(inj));
+	c->data[0] = 0xd00b;
+	/* each copies what the one before it has */
+	for (uint32_t i = 0; i < jobs; i++) {
+		npu_copy_stream(c->stream + 3 * i, i + 1, 4);
+		c->stream[3 * i].dma.offset = 4 * i;
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM + 192 * i, 192, NPU_PARAMS, 0, c->sync));
+	}
+	EXPECT_TRUE(inject_wait(inj, NPUSIM_DOORBELL_LOST, chip.queue_depth, 5000));
+	EXPECT_EQ(0, c->data[1]);
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	EXPECT_EQ(0xd00b, c->data[jobs]);
+	state.id = c->queue;
+	ASSERT_EQ(0, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_QUEUE_GET_STATE, &state));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_OK, state.state);
+	EXPECT_EQ(jobs, state.completed);
+	EXPECT_EQ(resets, npu_knob_number("reset"));
+}
+
 /* State of boot, as BAR 0 tells whether a driver is bound or not; 0: reset. */
 static int boot_state(void)
 {
@@ -476,6 +651,72 @@ static int boot_state(void)
 	state = regs[NE1_REG_BOOT_STATUS / 4] & NE1_BOOT_STATE_MASK;
 	munmap((void *)regs, NPU_PAGE);
 	return state;
+}
+
+/* Whether nobody has accessed a register for a while. */
+static bool registers_rest(struct npu_inject *inj)
+{
+	uint64_t reads = inject_read64(inj, NPUSIM_WIN_READS_LO), writes = inject_read64(inj, NPUSIM_WIN_WRITES_LO);
+
+	usleep(200000);
+	return reads == inject_read64(inj, NPUSIM_WIN_READS_LO) && writes == inject_read64(inj, NPUSIM_WIN_WRITES_LO);
+}
+
+static bool file_has(const char *path, const char *text)
+{
+	char *all = npu_read_file(path, NULL);
+	bool has = all && strstr(all, text);
+
+	free(all);
+	return has;
+}
+
+static const struct {
+	enum npusim_fault fault;
+	uint64_t args[2];
+	uint64_t count;
+} at_probe[] = {
+	{ NPUSIM_BOOT_MAGIC, .count = 1 },
+	{ NPUSIM_BOOT_TRUNCATED, .count = 1 },
+	{ NPUSIM_BOOT_COPY_FAIL, .count = 1 },
+	{ NPUSIM_BOOT_ERROR, { ARG(NE1_BOOT_ERR_ROLLBACK) }, 1 },
+	{ NPUSIM_BOOT_ABI, .count = 1 },
+	{ NPUSIM_BOOT_NOT_READY, .count = 1 },
+	{ NPUSIM_MMIO_ONES, { ARG(NE1_REG_ID), ARG(NE1_REG_BOOT_CTRL) } },
+	{ NPUSIM_MMIO_ONES, { ARG(NE1_REG_CAP_CORES), ARG(4) } },
+};
+
+/* The driver does not take a device that does not boot, and leaves it in reset; when it is well again, it takes it. */
+TEST_F_TIMEOUT(device, that_does_not_boot_is_not_taken, 240)
+{
+	struct npu_inject *inj = &self->inj;
+	char slot[64];
+
+	ASSERT_EQ(0, npu_slot(slot, sizeof(slot)));
+	for (size_t i = 0; i < sizeof(at_probe) / sizeof(at_probe[0]); i++) {
+		ASSERT_EQ(0, npu_unbind(slot));
+		inject_begin(inj, at_probe[i].fault);
+		for (unsigned int k = 0; k < 2; k++) {
+			if (at_probe[i].args[k])
+				inject_arg(inj, k, at_probe[i].args[k] - 1);
+		}
+		inject_count(inj, at_probe[i].count);
+		ASSERT_EQ(0, inject_arm(inj));
+		npu_bind(slot);
+		EXPECT_LE(1, inject_fired(inj, at_probe[i].fault));
+		inject_disarm_all(inj);
+		EXPECT_EQ(-ENODEV, npu_open()) {
+			TH_LOG("taken in spite of fault %d", at_probe[i].fault);
+		}
+		EXPECT_EQ(NE1_BOOT_STATE_RESET, boot_state()) {
+			TH_LOG("not in reset after fault %d", at_probe[i].fault);
+		}
+		EXPECT_FALSE(file_has("/proc/interrupts", "npuedge-"));
+		EXPECT_TRUE(registers_rest(inj));
+		ASSERT_EQ(0, npu_unbind(slot));
+		ASSERT_EQ(0, npu_bind(slot));
+		EXPECT_EQ(0, npu_device_works());
+	}
 }
 
 /* A job hangs and firmware with it; @file ends with the job.  Waits until the driver has told firmware to stop it. */
