@@ -12,6 +12,7 @@
 #include <linux/rwsem.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -140,6 +141,8 @@ struct npuedge_device {
 		struct list_head list;
 		/** @queues.used: firmware's queue numbers that are taken */
 		unsigned long used[NPUEDGE_QUEUE_WORDS];
+		/** @queues.owner: who made the queue, by number */
+		kuid_t owner[NE1_MAX_QUEUES];
 	} queues;
 
 	/** @events: who hears what happens */

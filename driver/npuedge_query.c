@@ -19,6 +19,7 @@
 #include "npuedge_limits.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_query.h"
+#include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_shrinker.h"
 #include "npuedge_submit.h"
@@ -70,6 +71,8 @@ static int npuedge_query_limits(struct npuedge_device *edev, struct drm_npuedge_
 		.ops_per_bind = NPUEDGE_MAX_BIND_OPS,
 		.label_bytes = NPUEDGE_LABEL_SIZE,
 		.job_timeout_ms = READ_ONCE(edev->job_timeout_ms),
+		.queues_per_user = npuedge_queues_per_user(edev),
+		.vms = NPUEDGE_MAX_VMS,
 	};
 
 	return npuedge_query_copy(args, &limits, sizeof(limits));

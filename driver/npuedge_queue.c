@@ -14,6 +14,8 @@
  * A queue whose job faulted or hung is guilty: it runs nothing any more.
  */
 
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/module.h>
 
 #include <drm/drm_print.h>
@@ -92,18 +94,69 @@ void npuedge_queue_put(struct npuedge_queue *q)
 		kref_put(&q->ref, npuedge_queue_release);
 }
 
-static int npuedge_queue_take_index(struct npuedge_queue *q)
+/**
+ * npuedge_queues_per_user() - queues that a user without CAP_SYS_NICE may have
+ * @edev: device
+ *
+ * Half of them, so that nobody can keep all others from the device.
+ *
+ * Return: their number.
+ */
+u32 npuedge_queues_per_user(struct npuedge_device *edev)
+{
+	return max(edev->chip.queue_limit / 2, 1U);
+}
+
+static u32 npuedge_queues_of(struct npuedge_device *edev, kuid_t owner)
+{
+	u32 count = 0, index;
+
+	lockdep_assert_held(&edev->queues.lock);
+
+	for_each_set_bit(index, edev->queues.used, edev->chip.queue_limit)
+		count += uid_eq(edev->queues.owner[index], owner);
+	return count;
+}
+
+/* -EDQUOT: the user has as many as one may have, unless @privileged. */
+static int npuedge_queue_try_index(struct npuedge_queue *q, kuid_t owner, bool privileged)
 {
 	struct npuedge_device *edev = q->edev;
 	u32 limit = edev->chip.queue_limit;
+	int ret = 0;
 
 	mutex_lock(&edev->queues.lock);
 	q->index = find_first_zero_bit(edev->queues.used, limit);
-	if (q->index < limit)
+	if (q->index >= limit) {
+		ret = -EBUSY;
+	} else if (!privileged &&
+		   npuedge_queues_of(edev, owner) >= npuedge_queues_per_user(edev)) {
+		ret = -EDQUOT;
+	} else {
 		__set_bit(q->index, edev->queues.used);
+		edev->queues.owner[q->index] = owner;
+	}
 	mutex_unlock(&edev->queues.lock);
+	return ret;
+}
 
-	return q->index < limit ? 0 : -EBUSY;
+static int npuedge_queue_take_index(struct npuedge_queue *q)
+{
+	struct drm_device *drm = &q->edev->base;
+	kuid_t owner = current_euid();
+	int ret;
+
+	ret = npuedge_queue_try_index(q, owner, false);
+	/* Asked outside of the lock, as a security module may allocate memory for its answer. */
+	if (ret == -EDQUOT && capable(CAP_SYS_NICE))
+		ret = npuedge_queue_try_index(q, owner, true);
+
+	if (ret == -EBUSY)
+		drm_dbg(drm, "all %u queues are taken\n", q->edev->chip.queue_limit);
+	if (ret == -EDQUOT)
+		drm_dbg(drm, "user %u has %u queues, for more CAP_SYS_NICE is needed\n",
+			from_kuid(&init_user_ns, owner), npuedge_queues_per_user(q->edev));
+	return ret;
 }
 
 static void npuedge_queue_give_index(struct npuedge_queue *q)
@@ -610,8 +663,8 @@ err_index:
  * @priority: enum ne1_priority
  *
  * Return: the queue, ended by npuedge_queue_destroy(); or an error pointer: -EBUSY if the device
- * or its firmware has no queue left, -EIO if firmware failed (it is reset then), -ENODEV,
- * -ENOMEM.
+ * or its firmware has no queue left, -EDQUOT if the caller may not have another, -EIO if firmware
+ * failed (it is reset then), -ENODEV, -ENOMEM.
  */
 struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct npuedge_vm *vm,
 					   struct npuedge_listener *listener, u32 priority)

@@ -124,6 +124,8 @@ struct npuedge_queue_look {
 	u64 busy_ns;
 };
 
+u32 npuedge_queues_per_user(struct npuedge_device *edev);
+
 int npuedge_queue_module_init(void);
 void npuedge_queue_module_exit(void);
 

@@ -167,7 +167,7 @@ AT(memory_info, purged_bytes, 40);
 AT(memory_info, table_bytes, 48);
 AT(memory_info, buffers, 56);
 
-SIZE(limits, 32);
+SIZE(limits, 40);
 AT(limits, jobs_per_submit, 0);
 AT(limits, syncs_per_job, 4);
 AT(limits, bos_per_job, 8);
@@ -176,6 +176,8 @@ AT(limits, label_bytes, 16);
 AT(limits, job_timeout_ms, 20);
 AT(limits, perfmons, 24);
 AT(limits, events, 28);
+AT(limits, queues_per_user, 32);
+AT(limits, vms, 36);
 
 SIZE(bo_sync, 24);
 AT(bo_sync, handle, 0);

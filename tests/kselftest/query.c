@@ -99,6 +99,12 @@ TEST_F(query, limits_hold)
 	submit.jobs.count = limits.jobs_per_submit + 1;
 	EXPECT_EQ(-E2BIG, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_SUBMIT, &submit));
 
+	/* one of them is there */
+	ASSERT_LT(limits.vms, 1 << 20);
+	for (uint32_t i = 1; i < limits.vms; i++)
+		ASSERT_GT(npu_vm_create(self->fd), 0);
+	EXPECT_EQ(-EBUSY, npu_vm_create(self->fd));
+
 	bind.vm_id = vm;
 	bind.ops.count = limits.ops_per_bind;
 	EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, DRM_IOCTL_NPUEDGE_VM_BIND, &bind));

@@ -118,6 +118,55 @@ TEST_F(queue, limit_is_an_error_and_recovers)
 	EXPECT_GT(ret, 0);
 }
 
+/* Queues that this user gets before one is refused with `error`; they stay. */
+static uint32_t queues_until(struct npu_client *c, int error)
+{
+	uint32_t count = 0;
+	int ret = 0;
+
+	while (count <= NE1_MAX_QUEUES) {
+		ret = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+		if (ret < 0)
+			break;
+		count++;
+	}
+	return ret == error ? count : UINT32_MAX;
+}
+
+TEST_F(queue, no_user_gets_all)
+{
+	struct drm_npuedge_limits limits;
+	struct drm_npuedge_chip_info chip;
+	struct npu_client *c = &self->c;
+	pid_t child;
+	int status;
+
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_CHIP, &chip, sizeof(chip)));
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_LIMITS, &limits, sizeof(limits)));
+	ASSERT_GE(limits.queues_per_user, 1);
+	ASSERT_LT(limits.queues_per_user, chip.queue_limit);
+	if (geteuid())
+		SKIP(return, "needs root");
+
+	/* the queues are the file's, and stay when the child has ended */
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child)
+		_exit(setuid(65534) || queues_until(c, -EDQUOT) != limits.queues_per_user);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+
+	/* another user is not concerned, nor is who may */
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child)
+		_exit(setuid(65533) || npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL) < 0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	/* ours is one of them, the other user's another */
+	EXPECT_EQ(chip.queue_limit - limits.queues_per_user - 2, queues_until(c, -EBUSY));
+}
+
 #define CHAIN	4
 
 /* Each job copies what the one before it in its queue has copied: the last word tells that all ran, and in order. */

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define DRM_NPUEDGE_VERSION_MAJOR 1
-#define DRM_NPUEDGE_VERSION_MINOR 1
+#define DRM_NPUEDGE_VERSION_MINOR 2
 
 /*
  * Minor versions:
@@ -37,6 +37,7 @@ extern "C" {
  *  1.1 - BO_SYNC, BO_MADVISE, BO_SET_LABEL, VM_GET_STATE, PERFMON_*, EVENTS; asynchronous VM_BIND;
  *        DRM_NPUEDGE_JOB_RERUN, buffers of a job for implicit synchronisation; memory and limit
  *        queries
+ *  1.2 - limits of queues and address spaces in DRM_NPUEDGE_QUERY_LIMITS; -EDQUOT of QUEUE_CREATE
  */
 
 #define DRM_NPUEDGE_DEV_QUERY		0x00
@@ -214,6 +215,10 @@ struct drm_npuedge_limits {
 	__u32 perfmons;
 	/** @events: unread events kept per open file */
 	__u32 events;
+	/** @queues_per_user: queues that a user without CAP_SYS_NICE may have. Since 1.2 */
+	__u32 queues_per_user;
+	/** @vms: address spaces per open file. Since 1.2 */
+	__u32 vms;
 };
 
 /**
@@ -335,7 +340,7 @@ struct drm_npuedge_bo_set_label {
 /**
  * struct drm_npuedge_vm_create - create an address space
  *
- * Errors: -EBUSY (this file has 4096).
+ * Errors: -EBUSY (this file has vms of struct drm_npuedge_limits).
  */
 struct drm_npuedge_vm_create {
 	/** @flags: 0 */
@@ -477,8 +482,9 @@ enum drm_npuedge_priority {
 /**
  * struct drm_npuedge_queue_create - create a queue; its jobs run in order
  *
- * Errors: -EACCES (priority not allowed), -EBUSY (all hardware queues taken), -EIO (firmware did not
- * answer and the device was reset; try again).
+ * Errors: -EACCES (priority not allowed), -EBUSY (all hardware queues taken), -EDQUOT (the caller
+ * has queues_per_user of them, see struct drm_npuedge_limits, and no CAP_SYS_NICE), -EIO (firmware
+ * did not answer and the device was reset; try again).
  */
 struct drm_npuedge_queue_create {
 	/** @vm_id: VM that its jobs run in */
