@@ -453,6 +453,23 @@ static bool npuedge_queue_is_fault(struct npuedge_queue *q, struct npuedge_job *
 }
 
 /*
+ * A job that was stopped in the place of one that took too long, but ended by itself meanwhile, is
+ * put into the ring again if that does no harm, see npuedge_queue_kill().  Until then its number is
+ * none that firmware has ended.
+ */
+static bool npuedge_queue_take_back(struct npuedge_queue *q, struct npuedge_job *job,
+				    const struct ne1_job_result *result)
+{
+	if (result->fault != NE1_FAULT_STOPPED || q->stop_error != -ETIME ||
+	    job->number == q->hung || !job->rerun || job->reruns >= NPUEDGE_JOB_RERUNS)
+		return false;
+
+	job->reruns++;
+	job->seqno += S32_MAX;
+	return true;
+}
+
+/*
  * End what the device has ended, and count it.  With @stop_at_fault: up to the first job that
  * faulted, which is returned with a reference, and its @result.
  */
@@ -473,6 +490,8 @@ static struct npuedge_job *npuedge_queue_process_locked(struct npuedge_queue *q,
 		*result = q->results[job->position % NPUEDGE_QUEUE_DEPTH];
 		/* What is judged is the copy: the compiler must not read the original again. */
 		barrier();
+		if (npuedge_queue_take_back(q, job, result))
+			break;
 		if (stop_at_fault && npuedge_queue_is_fault(q, job, result))
 			return npuedge_job_get(job);
 		npuedge_queue_end_job(q, job, npuedge_queue_judge_result(q, job, result));
@@ -968,7 +987,7 @@ out_unlock:
  * @number: the job
  *
  * For the timeout worker.  Jobs behind one that ends by itself before it could be stopped go on,
- * unless one of them was stopped in its place.
+ * unless one of them was stopped in its place and cannot be run again.
  *
  * Return: 0 if the job has ended; an error if firmware cannot do it.
  */
