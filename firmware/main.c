@@ -89,6 +89,8 @@ void fw_step(void)
 	}
 	if (pending & NE1_MC_IRQ_TIMER)
 		due = timer_expired();
+	if (due & 1u << TIMER_PATIENCE)
+		sched_end_patience();
 	/* An idle core waits for this, so it goes before messages. */
 	if (!power_closing())
 		sched_run();

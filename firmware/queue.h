@@ -48,6 +48,8 @@ struct queue {
 	uint64_t done_seqno, busy_ns, busy_cycles;
 	uint32_t done_count, preempted;
 
+	uint8_t level;		/* enum ne1_priority it has for the time being, see sched.c */
+	uint64_t since_ns;	/* when it last went into line; of the lowest priority alone */
 	uint64_t slice_ns;	/* time slice, > 0 */
 	uint64_t used_ns;	/* of it, up to the last turn; sched.c resets it */
 

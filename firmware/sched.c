@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strict priority between the four levels; within a level queues have turns of one time slice.
+ * Strict priority between the four levels; within a level queues have turns of one time slice.  But
+ * each NE1_PATIENCE_NS one queue of the lowest level, that has waited for so long, has its turn one
+ * level above, among those who need no privilege either: others may wait for what its jobs signal,
+ * which must come some day.
  *
  * The ready queues of a level stand in line.  The first one waits until enough cores are free for
  * its job, and none of its level or below overtakes it, so that jobs of one core cannot starve a
@@ -31,6 +34,7 @@ struct line {
 };
 
 static struct line lines[LEVELS];
+static bool patience;		/* TIMER_PATIENCE is set */
 static uint8_t next[NE1_MAX_QUEUES];
 static bool in_line[NE1_MAX_QUEUES];
 
@@ -40,6 +44,7 @@ void sched_init(void)
 		lines[level] = (struct line){ .first = NOBODY, .last = NOBODY };
 	for (unsigned int i = 0; i < NE1_MAX_QUEUES; i++)
 		in_line[i] = false;
+	patience = false;
 }
 
 /* Behind @before, or to the front if that is NOBODY. */
@@ -69,9 +74,29 @@ static void take_out(struct line *line, uint8_t index)
 		line->last = before;
 }
 
+/* Into the line of its level: for a new turn, or for the rest of one that it has begun. */
+static void line_up(struct queue *q, bool rest)
+{
+	struct line *line;
+
+	if (!rest)
+		q->level = q->priority;
+	line = &lines[q->level];
+	if (rest)
+		insert(line, line->collects ? line->first : NOBODY, q->index);
+	else
+		insert(line, line->last, q->index);
+	if (q->level != NE1_PRIO_LOW)
+		return;
+
+	q->since_ns = timer_now();
+	if (!patience)
+		timer_set(TIMER_PATIENCE, q->since_ns + NE1_PATIENCE_NS);
+	patience = true;
+}
+
 void sched_set_ready(struct queue *q, bool ready)
 {
-	struct line *line = &lines[q->priority];
 	bool rest = q->used_ns && q->used_ns < q->slice_ns;
 
 	if (!q->running && !(ready && rest))
@@ -79,12 +104,36 @@ void sched_set_ready(struct queue *q, bool ready)
 	if (in_line[q->index] == ready)
 		return;
 	in_line[q->index] = ready;
-	if (!ready)
-		take_out(line, q->index);
-	else if (rest)
-		insert(line, line->collects ? line->first : NOBODY, q->index);
+	if (ready)
+		line_up(q, rest);
 	else
-		insert(line, line->last, q->index);
+		take_out(&lines[q->level], q->index);
+}
+
+/* Who has waited longest goes one level up, and one only: the lowest level is to cost those above
+ * little, however many there are.
+ */
+void sched_end_patience(void)
+{
+	struct line *from = &lines[NE1_PRIO_LOW], *to = &lines[NE1_PRIO_NORMAL];
+	uint64_t now = timer_now(), at = UINT64_MAX;
+	struct queue *q = NULL;
+
+	for (uint8_t i = from->first; i != NOBODY; i = next[i]) {
+		if (!q || queue_at(i)->since_ns < q->since_ns)
+			q = queue_at(i);
+	}
+	if (q && now - q->since_ns >= NE1_PATIENCE_NS) {
+		take_out(from, q->index);
+		q->level = NE1_PRIO_NORMAL;
+		insert(to, to->last, q->index);
+		if (from->first != NOBODY)
+			at = now + NE1_PATIENCE_NS;
+	} else if (q) {
+		at = q->since_ns + NE1_PATIENCE_NS;
+	}
+	patience = at != UINT64_MAX;
+	timer_set(TIMER_PATIENCE, at);
 }
 
 static struct queue *first_in(const struct line *line)
@@ -137,8 +186,8 @@ static uint32_t lowest_below(unsigned int level, uint32_t taken)
 	for (unsigned int c = 0; c < cores_count(); c++) {
 		const struct queue *q = core_queue(c);
 
-		if (q && !(taken >> c & 1) && q->priority > level &&
-		    (!lowest || q->priority > lowest->priority))
+		if (q && !(taken >> c & 1) && q->level > level &&
+		    (!lowest || q->level > lowest->level))
 			lowest = q;
 	}
 	return lowest ? lowest->running : 0;
@@ -152,7 +201,7 @@ static bool claim(const struct queue *q, unsigned int need, uint32_t *coming)
 	uint32_t all = *coming, more;
 
 	while (size_of(all) < need) {
-		more = lowest_below(q->priority, all);
+		more = lowest_below(q->level, all);
 		if (!more)
 			return false;
 		all |= more;
@@ -194,7 +243,7 @@ static uint32_t end_slices(uint32_t mask)
 		const struct queue *q = core_queue(c);
 		uint64_t left, end;
 
-		if (!q || mask >> c & 1 || !first_in(&lines[q->priority]))
+		if (!q || mask >> c & 1 || !first_in(&lines[q->level]))
 			continue;
 		if (!now)
 			now = timer_now();
@@ -216,6 +265,6 @@ void sched_run(void)
 	while ((q = pick()) && job_start(q))
 		;
 	if (q)
-		lines[q->priority].collects = job_width(q) > 1;
+		lines[q->level].collects = job_width(q) > 1;
 	cores_request_yield(end_slices(preempt(must_yield())));
 }

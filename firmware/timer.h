@@ -9,6 +9,7 @@ enum timer {
 	TIMER_BEAT,	/* heartbeat and watchdog */
 	TIMER_SLICE,	/* the time slice of a running job ends */
 	TIMER_STOP,	/* cores that were asked to stop should have */
+	TIMER_PATIENCE,	/* a queue of the lowest priority has waited for long */
 	TIMERS
 };
 

@@ -90,6 +90,10 @@ enum ne1_msg_status {
 	NE1_MSG_HUNG = 5,		/* 1.1: a core does not stop: only a reset of the device helps */
 };
 
+/* Strict between levels, at the next YIELD or end of a job.  From firmware 1.1.1 on each NE1_PATIENCE_NS
+ * of device time one LOW queue, that has waited longest and for so long, has a turn as if it were NORMAL.
+ */
+#define NE1_PATIENCE_NS		1000000000ull
 enum ne1_priority { NE1_PRIO_REALTIME = 0, NE1_PRIO_HIGH = 1, NE1_PRIO_NORMAL = 2, NE1_PRIO_LOW = 3 };
 
 struct ne1_msg {

@@ -279,6 +279,67 @@ static void fair_on_several_cores(void **state)
 	assert_equal_shares(0, 6, since);
 }
 
+/* Where @priority keeps the core busy, two queues of the lowest one get turns of a slice each. */
+static void starve(unsigned int priority, unsigned int turns)
+{
+	uint64_t begin, low;
+
+	boot(1);
+	host_create(0, 1, priority);
+	refill(0, 1, 200000);
+	serve();
+	for (unsigned int i = 1; i < 3; i++) {
+		host_create(i, 1 + i, NE1_PRIO_LOW);
+		refill(i, i + 1, 200000);
+	}
+	serve();
+	begin = shim.time_ns;
+	run_until(begin + 5 * NE1_PATIENCE_NS + NE1_PATIENCE_NS / 2);
+	low = host_queue(1)->busy_ns + host_queue(2)->busy_ns;
+	print_message("# priority %u keeps the core busy: the lowest had %u us\n", priority,
+		      (unsigned int)(low / 1000));
+	assert_in_range(low, turns * HOST_SLICE_NS, turns * (HOST_SLICE_NS + 2 * STAGE_NS));
+	if (turns) {
+		assert_true(host_queue(1)->busy_ns >= turns / 2 * HOST_SLICE_NS);
+		assert_true(host_queue(2)->busy_ns >= turns / 2 * HOST_SLICE_NS);
+	}
+	assert_int_equal(shim.violations, 0);
+}
+
+static void lowest_gets_turns(void **state)
+{
+	(void)state;
+	starve(NE1_PRIO_NORMAL, 5);
+}
+
+static void lowest_gets_none_of_the_privileged(void **state)
+{
+	(void)state;
+	starve(NE1_PRIO_HIGH, 0);
+}
+
+/* It is put aside as before when somebody above comes, and then goes on with its turn. */
+static void turn_of_the_lowest_is_interrupted(void **state)
+{
+	(void)state;
+	boot(1);
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	host_create(1, 2, NE1_PRIO_LOW);
+	host_create(2, 3, NE1_PRIO_REALTIME);
+	refill(0, 1, 200000);
+	serve();
+	refill(1, 2, 200000);
+	serve();
+	run_until(shim.time_ns + NE1_PATIENCE_NS + 3 * STAGE_NS);
+	assert_true(host_queue(1)->on_core);
+	assert_true(realtime_latency(2) <= STAGE_NS + FIRMWARE_NS);
+	run_until(shim.time_ns + 2 * STAGE_NS);
+	assert_true(host_queue(1)->on_core);
+	run_until(shim.time_ns + HOST_SLICE_NS);
+	assert_false(host_queue(1)->on_core);
+	assert_true(host_queue(0)->on_core);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +349,9 @@ int main(void)
 		cmocka_unit_test(fair_jobs_of_all_lengths),
 		cmocka_unit_test(fair_under_preemption),
 		cmocka_unit_test(fair_on_several_cores),
+		cmocka_unit_test(lowest_gets_turns),
+		cmocka_unit_test(lowest_gets_none_of_the_privileged),
+		cmocka_unit_test(turn_of_the_lowest_is_interrupted),
 	};
 
 	return cmocka_run_group_tests_name("firmware in device time", tests, NULL, NULL);
