@@ -256,6 +256,7 @@ int npuedge_device_init(struct npuedge_device *edev)
 	if (ret)
 		return ret;
 
+	xa_init_flags(&edev->vms, XA_FLAGS_ALLOC1);
 	/* Buffers in huge pages get big leaves; without them they only cost more TLB entries. */
 	ret = drm_gem_huge_mnt_create(&edev->base, "within_size");
 	if (ret)

@@ -15,6 +15,7 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include <drm/drm_device.h>
 #include <drm/npuedge_accel.h>
@@ -99,8 +100,10 @@ struct npuedge_device {
 	struct mutex tlb_lock;
 	/** @tlb_stale: the TLB is to be emptied on runtime resume */
 	atomic_t tlb_stale;
-	/** @vm_ids: last number given to an address space, see struct ne1_msg */
-	atomic_t vm_ids;
+	/** @vms: numbers of address spaces, see struct ne1_msg */
+	struct xarray vms;
+	/** @vm_next: the next of them, so that none is used again soon; under the lock of @vms */
+	u32 vm_next;
 
 	/** @irq: interrupt lines */
 	struct {

@@ -37,6 +37,7 @@ void npuedge_vm_free(struct drm_gpuvm *gpuvm)
 	struct npuedge_device *edev = vm->edev;
 
 	npuedge_pt_fini(&vm->pt);
+	xa_erase(&edev->vms, vm->id);
 	mutex_destroy(&vm->op_lock);
 	/* Who reads a fence's timeline name, which is in vm->sched, does so under RCU. */
 	kfree_rcu(vm, rcu);
@@ -158,14 +159,18 @@ struct npuedge_vm *npuedge_vm_create(struct npuedge_device *edev)
 	if (ret)
 		goto err_put_resv;
 
+	ret = xa_alloc_cyclic(&edev->vms, &vm->id, vm, xa_limit_32b, &edev->vm_next,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_pgtable;
+
 	vm->edev = edev;
 	ret = npuedge_bind_init_sched(vm);
 	if (ret)
-		goto err_pgtable;
+		goto err_id;
 
 	kref_init(&vm->users);
 	npuedge_vm_init_lock(vm);
-	vm->id = atomic_inc_return(&edev->vm_ids) ?: atomic_inc_return(&edev->vm_ids);
 	drm_dev_get(&edev->base);
 	drm_gpuvm_init(&vm->base, "npuedge", DRM_GPUVM_RESV_PROTECTED | NPUEDGE_GPUVM_FLAGS,
 		       &edev->base, resv_obj, NPUEDGE_VA_START, NPUEDGE_VA_END - NPUEDGE_VA_START,
@@ -173,6 +178,8 @@ struct npuedge_vm *npuedge_vm_create(struct npuedge_device *edev)
 	drm_gem_object_put(resv_obj);
 	return vm;
 
+err_id:
+	xa_erase(&edev->vms, vm->id);
 err_pgtable:
 	npuedge_pt_fini(&vm->pt);
 err_put_resv:
