@@ -33,15 +33,16 @@
 #include "npuedge_gem.h"
 
 /* On x86 the kernel's own mapping decides how memory may be cached. */
-static void npuedge_pages_set_wc(struct npuedge_gem *bo, bool wc)
+static int npuedge_pages_set_wc(struct npuedge_gem *bo, bool wc)
 {
 #ifdef CONFIG_X86
 	if (!bo->wc)
-		return;
+		return 0;
 	if (wc)
-		set_pages_array_wc(bo->pages, bo->base.size >> PAGE_SHIFT);
-	else
-		set_pages_array_wb(bo->pages, bo->base.size >> PAGE_SHIFT);
+		return set_pages_array_wc(bo->pages, bo->base.size >> PAGE_SHIFT);
+	return set_pages_array_wb(bo->pages, bo->base.size >> PAGE_SHIFT);
+#else
+	return 0;
 #endif
 }
 
@@ -54,6 +55,7 @@ static void npuedge_pages_set_wc(struct npuedge_gem *bo, bool wc)
 int npuedge_gem_get_pages(struct npuedge_gem *bo)
 {
 	struct page **pages;
+	int ret;
 
 	dma_resv_assert_held(bo->base.resv);
 
@@ -67,7 +69,12 @@ int npuedge_gem_get_pages(struct npuedge_gem *bo)
 		return PTR_ERR(pages);
 
 	bo->pages = pages;
-	npuedge_pages_set_wc(bo, true);
+	ret = npuedge_pages_set_wc(bo, true);
+	if (ret) {
+		bo->pages = NULL;
+		drm_gem_put_pages(&bo->base, pages, false, false);
+		return ret;
+	}
 	npuedge_shrinker_update(bo);
 	return 0;
 }
