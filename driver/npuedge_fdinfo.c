@@ -39,6 +39,7 @@ static void npuedge_fdinfo_engine(struct drm_printer *p, struct npuedge_file *f)
 	mutex_unlock(&f->usage_lock);
 
 	drm_printf(p, "drm-engine-npu:\t%llu ns\n", all_ns);
+	drm_printf(p, "drm-engine-capacity-npu:\t%u\n", f->edev->chip.cores);
 	drm_printf(p, "drm-cycles-npu:\t%llu\n", all_cycles);
 	drm_printf(p, "drm-maxfreq-npu:\t%llu Hz\n", (u64)f->edev->chip.freq_max_khz * 1000);
 }
