@@ -17,8 +17,8 @@
  * This memory is the system's, the memory controller charges it already, and would twice.
  */
 
-#include <linux/dma-map-ops.h>
 #include <linux/pagemap.h>
+#include <linux/property.h>
 
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
@@ -27,6 +27,7 @@
 #include "npuedge_device.h"
 #include "npuedge_dma.h"
 #include "npuedge_gem.h"
+#include "npuedge_plat.h"
 #include "npuedge_prime.h"
 #include "npuedge_vm.h"
 
@@ -115,12 +116,12 @@ struct npuedge_gem *npuedge_gem_alloc(void)
 }
 
 /*
- * A device that does not see the CPU's caches can only share memory that is not in them.  For a PCI
- * function it is its host bridge that says so, which only the DMA API has asked.
+ * A device that does not see the CPU's caches can only share memory that is not in them.  Its
+ * description says so, or for a PCI function that of the host bridge.
  */
 static bool npuedge_gem_uncached(struct npuedge_device *edev)
 {
-	return !dev_is_dma_coherent(edev->dma_dev);
+	return device_get_dma_attr(npuedge_pci_described(edev->dma_dev)) == DEV_DMA_NON_COHERENT;
 }
 
 /*

@@ -146,6 +146,34 @@ void npuedge_pci_unregister(void)
 {
 	pci_unregister_driver(&npuedge_pci_driver);
 }
+/**
+ * npuedge_pci_described() - the device whose description tells how its DMA reaches memory
+ * @dma_dev: device that does its DMA
+ *
+ * Return: the parent of the host bridge of a PCI function, else @dma_dev.
+ */
+struct device *npuedge_pci_described(struct device *dma_dev)
+{
+	struct pci_host_bridge *bridge;
+
+	if (!dev_is_pci(dma_dev))
+		return dma_dev;
+	bridge = pci_find_host_bridge(to_pci_dev(dma_dev)->bus);
+	return bridge->dev.parent ?: &bridge->dev;
+}
+
+/**
+ * npuedge_pci_start_dma() - let a device reach memory that is in reset
+ * @dma_dev: device that does its DMA; nothing happens if that is no PCI function
+ *
+ * Not before: it may still be doing what the kernel before this one had started.
+ */
+void npuedge_pci_start_dma(struct device *dma_dev)
+{
+	if (dev_is_pci(dma_dev))
+		pci_set_master(to_pci_dev(dma_dev));
+}
+
 
 /**
  * npuedge_pci_stop_dma() - keep a device that does not obey from reaching memory

@@ -17,6 +17,8 @@ void npuedge_plat_reset_done(struct device *dev);
 #if IS_ENABLED(CONFIG_PCI)
 int npuedge_pci_register(void);
 void npuedge_pci_unregister(void);
+struct device *npuedge_pci_described(struct device *dma_dev);
+void npuedge_pci_start_dma(struct device *dma_dev);
 void npuedge_pci_stop_dma(struct device *dma_dev);
 #else
 static inline int npuedge_pci_register(void)
@@ -25,6 +27,15 @@ static inline int npuedge_pci_register(void)
 }
 
 static inline void npuedge_pci_unregister(void)
+{
+}
+
+static inline struct device *npuedge_pci_described(struct device *dma_dev)
+{
+	return dma_dev;
+}
+
+static inline void npuedge_pci_start_dma(struct device *dma_dev)
 {
 }
 
