@@ -64,6 +64,7 @@
 #include "npuedge_irq.h"
 #include "npuedge_mmu.h"
 #include "npuedge_perfmon.h"
+#include "npuedge_plat.h"
 #include "npuedge_reset.h"
 
 /**
@@ -274,10 +275,6 @@ int npuedge_device_init(struct npuedge_device *edev)
 	if (ret)
 		return ret;
 
-	ret = npuedge_hw_reset(edev);
-	if (ret)
-		return dev_err_probe(edev->dev, ret, "device does not reset\n");
-
 	ret = npuedge_fw_boot(edev);
 	if (ret) {
 		npuedge_hw_reset(edev);
@@ -291,3 +288,9 @@ int npuedge_device_init(struct npuedge_device *edev)
 		 edev->fw->info.build);
 	return 0;
 }
+	/* It may still run what another kernel has left it with. */
+	ret = npuedge_hw_reset(edev);
+	if (ret)
+		return dev_err_probe(edev->dev, ret, "device does not reset\n");
+	npuedge_pci_start_dma(edev->dma_dev);
+

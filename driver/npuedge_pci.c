@@ -80,7 +80,6 @@ static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *i
 		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 of %llu bytes, need %u\n",
 				     (u64)pci_resource_len(pdev, 0), NE1_BAR_SIZE);
 
-	pci_set_master(pdev);
 	ret = npuedge_pci_alloc_vectors(pdev);
 	if (ret < 0)
 		return ret;
