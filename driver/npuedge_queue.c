@@ -912,7 +912,9 @@ static void npuedge_queue_end_hung(struct npuedge_queue *q)
 	struct npuedge_job *job;
 
 	spin_lock_irq(&q->lock);
-	q->stop_error = 0;
+	/* Who destroys the queue may have come in between, and stops the next job. */
+	if (q->stop_error == -ETIME)
+		q->stop_error = 0;
 	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
 	if (job && job->number == q->hung) {
 		q->state.fault_job = job->number;
