@@ -298,8 +298,12 @@ void npuedge_mmu_invalidate_on_resume(struct npuedge_device *edev)
  */
 void npuedge_mmu_resume(struct npuedge_device *edev)
 {
-	if (atomic_xchg(&edev->tlb_stale, 0) && !atomic_read(&edev->reset.pending))
-		npuedge_mmu_try_invalidate(edev);
+	if (!atomic_xchg(&edev->tlb_stale, 0) || atomic_read(&edev->reset.pending))
+		return;
+
+	/* A reset is due then, but no job may run before it. */
+	if (npuedge_mmu_try_invalidate(edev))
+		npuedge_hw_reset(edev);
 }
 
 /**
