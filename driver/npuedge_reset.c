@@ -473,9 +473,9 @@ static bool npuedge_reset_used_up(struct npuedge_job *job, const struct npuedge_
 
 /*
  * Whether a job may have more time.  The limit is for the time that it spends on a core: while it
- * waits for its turn, or was put aside, it waits as long as others work.  If nobody does, that is
- * explained once: perhaps the doorbell was not heard.  A job that a reset put into the ring again
- * begins anew.
+ * waits for its turn, or was put aside, it waits as long as others work; that this is not for ever
+ * is up to firmware.  If nobody works, that is explained once: perhaps the doorbell was not heard.
+ * A job that a reset put into the ring again begins anew.
  */
 static bool npuedge_reset_may_wait(struct npuedge_job *job)
 {
@@ -498,7 +498,7 @@ static bool npuedge_reset_may_wait(struct npuedge_job *job)
 	if (others_busy)
 		return true;
 	npuedge_write(edev, NE1_DOORBELL(q->index), 1);
-	return !job->extended++;
+	return others_busy || !job->extended++;
 }
 
 /**
