@@ -655,6 +655,9 @@ void npuedge_reset_bus_begin(struct npuedge_device *edev)
 	int cookie;
 
 	pm_runtime_get_sync(edev->dev);
+	/* It may have been lost meanwhile. */
+	if (READ_ONCE(edev->lost))
+		flush_work(&edev->unplug.work);
 	if (!npuedge_device_enter(edev, &cookie)) {
 		/* It may be about to be stopped for good, by its registers. */
 		flush_work(&edev->unplug.work);
