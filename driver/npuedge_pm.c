@@ -6,8 +6,8 @@
  * first job after a pause pays two register writes.  Every job keeps the device awake from submit
  * to its end.
  *
- * System sleep takes the power away.  Jobs in the rings may end before, the others wait in
- * their schedulers; on resume firmware is booted and gets all queues again.
+ * System sleep takes the power away.  Jobs that were started may end before, the others wait in
+ * their rings and schedulers; on resume firmware is booted and gets all queues again.
  */
 
 #include <linux/pm_runtime.h>
@@ -46,10 +46,8 @@ static int npuedge_pm_suspend(struct device *dev)
 	if (ret)
 		return ret;
 
-	ret = npuedge_reset_suspend(edev);
-	if (ret)
-		pm_runtime_put(dev);
-	return ret;
+	npuedge_reset_suspend(edev);
+	return 0;
 }
 
 static int npuedge_pm_resume(struct device *dev)

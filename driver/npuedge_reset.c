@@ -269,6 +269,8 @@ static void npuedge_reset_lose_queues(struct npuedge_device *edev)
  */
 void npuedge_reset_lose(struct npuedge_device *edev)
 {
+	bool cookie = dma_fence_begin_signalling();
+
 	WRITE_ONCE(edev->lost, true);
 	npuedge_fw_msg_stop(edev);
 
@@ -281,6 +283,7 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	npuedge_reset_lose_queues(edev);
 	npuedge_reset_end(edev);
 	up_write(&edev->reset.lock);
+	dma_fence_end_signalling(cookie);
 }
 
 /* Whether resets follow one another, and nothing works in between.  Counts this one. */
@@ -321,12 +324,14 @@ static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedg
 }
 
 /*
- * Before the device is reset for one queue: jobs of others that were started may end.  Those that
- * were put aside go on only if firmware gives them a core, for which a little patience must do.
+ * Before the device is stopped, for one queue or for none: jobs of others that were started may end
+ * within @limit milliseconds.  Those that were put aside go on only if firmware gives them a core,
+ * for which a little patience must do.
  */
-static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty)
+static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty,
+				u32 limit)
 {
-	u32 limit = edev->timeouts->drain, step = max(limit / 100, 1U), off_core = 0;
+	u32 step = clamp(limit / 100, 1U, 20U), off_core = 0;
 	struct npuedge_queue *q;
 	bool started;
 
@@ -495,8 +500,6 @@ static bool npuedge_reset_may_wait(struct npuedge_job *job)
 		return !npuedge_reset_used_up(job, &look, others_started, limit);
 
 	job->slice_known = false;
-	if (others_busy)
-		return true;
 	npuedge_write(edev, NE1_DOORBELL(q->index), 1);
 	return others_busy || !job->extended++;
 }
@@ -536,7 +539,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 
 	if (npuedge_fw_alive(edev)) {
 		drm_err(&edev->base, "firmware lives, but does not stop queue %u\n", q->index);
-		npuedge_reset_drain(edev, q);
+		npuedge_reset_drain(edev, q, edev->timeouts->drain);
 	} else {
 		drm_err(&edev->base, "firmware does not stop queue %u, it is dead\n", q->index);
 	}
@@ -557,35 +560,20 @@ static void npuedge_reset_leave_registers(struct npuedge_device *edev)
  * npuedge_reset_suspend() - stop the device, so that it may lose power
  * @edev: device, awake
  *
- * Return: 0, or -EBUSY if jobs do not end in time; then everything goes on.
+ * Jobs that were started get the time of a job to end, after which they are treated as by a reset.
+ * Those behind them in the rings run after npuedge_reset_resume().
  */
-int npuedge_reset_suspend(struct npuedge_device *edev)
+void npuedge_reset_suspend(struct npuedge_device *edev)
 {
-	struct npuedge_queue *q;
-	bool busy = true;
+	bool cookie;
 
 	flush_work(&edev->reset.work);
+	cookie = dma_fence_begin_signalling();
 	down_write(&edev->reset.lock);
 	/* That reset may have failed. */
-	if (READ_ONCE(edev->lost)) {
-		up_write(&edev->reset.lock);
-		flush_work(&edev->unplug.work);
-		return 0;
-	}
-	npuedge_reset_stop_queues(edev);
-	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 20) {
-		busy = false;
-		list_for_each_entry(q, &edev->queues.list, node) {
-			npuedge_queue_process(q);
-			busy |= !npuedge_queue_drained(q);
-		}
-		if (busy)
-			msleep(20);
-	}
-
-	if (busy) {
-		npuedge_reset_start_queues(edev);
-	} else {
+	if (!READ_ONCE(edev->lost)) {
+		npuedge_reset_stop_queues(edev);
+		npuedge_reset_drain(edev, NULL, edev->timeouts->job);
 		npuedge_reset_begin(edev);
 		edev->reset.asleep = true;
 		npuedge_irq_disable(edev);
@@ -593,9 +581,11 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 		npuedge_reset_judge_queues(edev);
 	}
 	up_write(&edev->reset.lock);
-	if (!busy)
-		npuedge_reset_leave_registers(edev);
-	return busy ? -EBUSY : 0;
+	dma_fence_end_signalling(cookie);
+
+	if (READ_ONCE(edev->lost))
+		flush_work(&edev->unplug.work);
+	npuedge_reset_leave_registers(edev);
 }
 
 /**
@@ -606,6 +596,7 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
  */
 int npuedge_reset_resume(struct npuedge_device *edev)
 {
+	bool cookie = dma_fence_begin_signalling();
 	int ret;
 
 	down_write(&edev->reset.lock);
@@ -621,6 +612,7 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	}
 	npuedge_reset_end(edev);
 	up_write(&edev->reset.lock);
+	dma_fence_end_signalling(cookie);
 	return ret;
 }
 
@@ -655,17 +647,17 @@ void npuedge_reset_bus_begin(struct npuedge_device *edev)
 	int cookie;
 
 	pm_runtime_get_sync(edev->dev);
-	/* It may have been lost meanwhile. */
-	if (READ_ONCE(edev->lost))
-		flush_work(&edev->unplug.work);
 	if (!npuedge_device_enter(edev, &cookie)) {
 		/* It may be about to be stopped for good, by its registers. */
 		flush_work(&edev->unplug.work);
 		return;
 	}
-	npuedge_reset_drain(edev, NULL);
+	npuedge_reset_drain(edev, NULL, edev->timeouts->drain);
 	npuedge_reset_stop_for_bus(edev);
 	npuedge_device_exit(edev, cookie);
+	/* It may have been lost meanwhile. */
+	if (READ_ONCE(edev->lost))
+		flush_work(&edev->unplug.work);
 }
 
 /**
