@@ -129,7 +129,7 @@ void npuedge_device_asleep(struct npuedge_device *edev, int cookie)
 
 /**
  * npuedge_device_send_wedged() - send the uevent that DRM defines for a reset or lost device
- * @edev: registered device
+ * @edev: device; nothing is sent before it is registered
  * @event: "WEDGED=" and what user space may do
  *
  * drm_dev_wedged_event() sends it for the primary node, which an accelerator does not have.
@@ -138,6 +138,8 @@ void npuedge_device_send_wedged(struct npuedge_device *edev, char *event)
 {
 	char *envp[2] = { event };
 
+	if (!READ_ONCE(edev->unplug.registered))
+		return;
 	kobject_uevent_env(&edev->base.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
@@ -154,13 +156,11 @@ static void npuedge_device_unplug_work(struct work_struct *work)
 	npuedge_device_unplug(edev);
 }
 
-/**
- * npuedge_device_stop() - give the device up
- * @edev: device with interrupt lines and a mapped register file
- *
- * On return the device touches no memory and nothing of the driver touches the device any more.
+/*
+ * Give the device up.  On return it touches no memory, and nothing of the driver touches it any
+ * more.
  */
-void npuedge_device_stop(struct npuedge_device *edev)
+static void npuedge_device_stop(struct npuedge_device *edev)
 {
 	WRITE_ONCE(edev->lost, true);
 	npuedge_fw_msg_stop(edev);
@@ -172,13 +172,11 @@ void npuedge_device_stop(struct npuedge_device *edev)
 	npuedge_coredump_flush(edev);
 }
 
-/**
- * npuedge_device_unmap() - end all DMA mappings
- * @edev: device that has stopped and was unplugged, or was never registered
- *
- * On return the DMA device can be unbound.
+/*
+ * End all DMA mappings of a device that has stopped and was unplugged, or was never registered.  On
+ * return the DMA device can be unbound.
  */
-void npuedge_device_unmap(struct npuedge_device *edev)
+static void npuedge_device_unmap(struct npuedge_device *edev)
 {
 	npuedge_dma_unmap_all(edev);
 	npuedge_fw_free_memory(edev);
@@ -186,13 +184,26 @@ void npuedge_device_unmap(struct npuedge_device *edev)
 }
 
 /**
- * npuedge_device_unplug() - end all use of the hardware
- * @edev: registered device
+ * npuedge_device_register() - let user space see the device
+ * @edev: device that runs
  *
- * Called when the driver is unbound, and when recovery failed; the second caller waits for the
- * first.
+ * Return: 0, -EIO if it was lost since it was started, or another negative errno.
  */
-void npuedge_device_unplug(struct npuedge_device *edev)
+int npuedge_device_register(struct npuedge_device *edev)
+{
+	int ret = -EIO;
+
+	mutex_lock(&edev->unplug.lock);
+	if (!edev->unplug.started)
+		ret = drm_dev_register(&edev->base, 0);
+	if (!ret)
+		WRITE_ONCE(edev->unplug.registered, true);
+	mutex_unlock(&edev->unplug.lock);
+	return ret;
+}
+
+/* Whether the caller is the first to end the use of the hardware; if not, that has been done. */
+static bool npuedge_device_unplug_begin(struct npuedge_device *edev)
 {
 	bool first;
 
@@ -200,13 +211,39 @@ void npuedge_device_unplug(struct npuedge_device *edev)
 	first = !edev->unplug.started;
 	edev->unplug.started = true;
 	mutex_unlock(&edev->unplug.lock);
-	if (!first) {
+	if (!first)
 		wait_for_completion(&edev->unplug.done);
+	return first;
+}
+
+/**
+ * npuedge_device_shutdown() - have the device quiet for the kernel, or the firmware, that comes
+ * @edev: registered device, awake
+ */
+void npuedge_device_shutdown(struct npuedge_device *edev)
+{
+	if (!npuedge_device_unplug_begin(edev))
 		return;
-	}
+	npuedge_device_stop(edev);
+	drm_dbg(&edev->base, "device has stopped for good\n");
+	complete_all(&edev->unplug.done);
+}
+
+/**
+ * npuedge_device_unplug() - end all use of the hardware
+ * @edev: device, registered or not
+ *
+ * Called when the driver is unbound, and when recovery failed; the second caller waits for the
+ * first.
+ */
+void npuedge_device_unplug(struct npuedge_device *edev)
+{
+	if (!npuedge_device_unplug_begin(edev))
+		return;
 
 	npuedge_device_stop(edev);
-	drm_dev_unplug(&edev->base);
+	if (edev->unplug.registered)
+		drm_dev_unplug(&edev->base);
 	/* Who had entered before may have made a dump, which walks page tables. */
 	npuedge_coredump_flush(edev);
 	npuedge_device_unmap(edev);
@@ -219,6 +256,7 @@ static int npuedge_device_init_state(struct npuedge_device *edev)
 	int ret;
 
 	INIT_LIST_HEAD(&edev->queues.list);
+	xa_init_flags(&edev->vms, XA_FLAGS_ALLOC1);
 	npuedge_event_init(edev);
 	INIT_WORK(&edev->unplug.work, npuedge_device_unplug_work);
 	init_completion(&edev->unplug.done);
@@ -257,7 +295,6 @@ int npuedge_device_init(struct npuedge_device *edev)
 	if (ret)
 		return ret;
 
-	xa_init_flags(&edev->vms, XA_FLAGS_ALLOC1);
 	/* Buffers in huge pages get big leaves; without them they only cost more TLB entries. */
 	ret = drm_gem_huge_mnt_create(&edev->base, "within_size");
 	if (ret)
@@ -266,6 +303,12 @@ int npuedge_device_init(struct npuedge_device *edev)
 	ret = npuedge_hw_init(edev);
 	if (ret)
 		return ret;
+
+	/* It may still run what another kernel has left it with. */
+	ret = npuedge_hw_reset(edev);
+	if (ret)
+		return dev_err_probe(edev->dev, ret, "device does not reset\n");
+	npuedge_pci_start_dma(edev->dma_dev);
 
 	ret = npuedge_fw_init(edev);
 	if (ret)
@@ -288,9 +331,3 @@ int npuedge_device_init(struct npuedge_device *edev)
 		 edev->fw->info.build);
 	return 0;
 }
-	/* It may still run what another kernel has left it with. */
-	ret = npuedge_hw_reset(edev);
-	if (ret)
-		return dev_err_probe(edev->dev, ret, "device does not reset\n");
-	npuedge_pci_start_dma(edev->dma_dev);
-

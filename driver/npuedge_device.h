@@ -215,10 +215,12 @@ struct npuedge_device {
 	struct {
 		/** @unplug.work: unplugs a device whose recovery failed */
 		struct work_struct work;
-		/** @unplug.lock: protects @unplug.started */
+		/** @unplug.lock: protects @unplug.started and @unplug.registered */
 		struct mutex lock;
 		/** @unplug.started: somebody unplugs */
 		bool started;
+		/** @unplug.registered: user space sees the device; set once */
+		bool registered;
 		/** @unplug.done: it has been unplugged */
 		struct completion done;
 	} unplug;
@@ -241,8 +243,8 @@ int npuedge_device_awake(struct npuedge_device *edev, int *cookie);
 void npuedge_device_asleep(struct npuedge_device *edev, int cookie);
 void npuedge_device_send_wedged(struct npuedge_device *edev, char *event);
 int npuedge_device_init(struct npuedge_device *edev);
-void npuedge_device_stop(struct npuedge_device *edev);
-void npuedge_device_unmap(struct npuedge_device *edev);
+int npuedge_device_register(struct npuedge_device *edev);
+void npuedge_device_shutdown(struct npuedge_device *edev);
 void npuedge_device_unplug(struct npuedge_device *edev);
 
 #endif

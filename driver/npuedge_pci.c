@@ -145,6 +145,7 @@ void npuedge_pci_unregister(void)
 {
 	pci_unregister_driver(&npuedge_pci_driver);
 }
+
 /**
  * npuedge_pci_described() - the device whose description tells how its DMA reaches memory
  * @dma_dev: device that does its DMA
@@ -172,7 +173,6 @@ void npuedge_pci_start_dma(struct device *dma_dev)
 	if (dev_is_pci(dma_dev))
 		pci_set_master(to_pci_dev(dma_dev));
 }
-
 
 /**
  * npuedge_pci_stop_dma() - keep a device that does not obey from reaching memory

@@ -68,7 +68,7 @@ static int npuedge_plat_register_drm(struct npuedge_device *edev)
 		goto err_stop;
 
 	npuedge_debugfs_init(edev);
-	ret = drm_dev_register(&edev->base, 0);
+	ret = npuedge_device_register(edev);
 	if (ret)
 		goto err_put;
 
@@ -79,10 +79,9 @@ static int npuedge_plat_register_drm(struct npuedge_device *edev)
 err_put:
 	npuedge_pm_fini(edev);
 err_stop:
-	npuedge_device_stop(edev);
-	cancel_work_sync(&edev->unplug.work);
-	cancel_work_sync(&edev->reset.report_work);
-	npuedge_device_unmap(edev);
+	npuedge_device_unplug(edev);
+	flush_work(&edev->unplug.work);
+	flush_work(&edev->reset.report_work);
 	return dev_err_probe(edev->dev, ret, "cannot register\n");
 }
 
@@ -91,6 +90,7 @@ static int npuedge_plat_probe(struct platform_device *pdev)
 	const struct platform_device_id *id = platform_get_device_id(pdev);
 	struct device *dma_dev = id ? pdev->dev.parent : &pdev->dev;
 	struct npuedge_device *edev;
+	struct resource *regs;
 	int ret;
 
 	edev = npuedge_plat_alloc(pdev, dma_dev);
@@ -107,9 +107,12 @@ static int npuedge_plat_probe(struct platform_device *pdev)
 	if (ret)
 		return ret;
 
-	edev->regs = devm_platform_ioremap_resource(pdev, 0);
+	edev->regs = devm_platform_get_and_ioremap_resource(pdev, 0, &regs);
 	if (IS_ERR(edev->regs))
 		return PTR_ERR(edev->regs);
+	if (resource_size(regs) < NE1_BAR_SIZE)
+		return dev_err_probe(&pdev->dev, -EINVAL, "registers of %llu bytes, need %u\n",
+				     (u64)resource_size(regs), NE1_BAR_SIZE);
 
 	ret = npuedge_irq_init(edev, pdev);
 	if (ret)
@@ -128,6 +131,14 @@ static void npuedge_plat_remove(struct platform_device *pdev)
 	flush_work(&edev->unplug.work);
 	flush_work(&edev->reset.report_work);
 	npuedge_pm_fini(edev);
+}
+
+static void npuedge_plat_shutdown(struct platform_device *pdev)
+{
+	struct npuedge_device *edev = platform_get_drvdata(pdev);
+
+	pm_runtime_get_sync(edev->dev);
+	npuedge_device_shutdown(edev);
 }
 
 /**
@@ -171,6 +182,7 @@ MODULE_DEVICE_TABLE(platform, npuedge_plat_ids);
 static struct platform_driver npuedge_plat_driver = {
 	.probe = npuedge_plat_probe,
 	.remove = npuedge_plat_remove,
+	.shutdown = npuedge_plat_shutdown,
 	.id_table = npuedge_plat_ids,
 	.driver = {
 		.name = "npuedge",

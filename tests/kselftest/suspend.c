@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * System sleep, as far as the kernel's test of devices goes, and runtime suspend.  The former puts all devices of the
- * machine to sleep, which not every one survives: it is done if NPUEDGE_SLEEP is set.
+ * System sleep, as far as the kernel's test of devices goes, runtime suspend, and power-off.  The first puts all devices of
+ * the machine to sleep, which not every one survives: it is done if NPUEDGE_SLEEP is set; the last if NPUEDGE_POWER_OFF is.
  */
 #include "kselftest_harness.h"
+#include "debugfs.h"
 #include "sysfs.h"
 
 #define JOBS	100	/* more than a ring holds: some are in the device, some wait */
+#define BACKLOG	60	/* less than a ring holds: all are in the device */
 
 FIXTURE(suspend) {
 	struct npu_client c;
@@ -65,6 +67,51 @@ TEST_F_TIMEOUT(suspend, jobs_go_on_after_sleep, 120)
 	}
 	npu_write_text("/sys/power/pm_test", "none");
 	EXPECT_EQ(0, npu_device_works());
+}
+
+/* What was not started does not keep the machine from sleeping, however much it is, and runs afterwards. */
+TEST_F_TIMEOUT(suspend, backlog_waits_for_the_end_of_sleep, 240)
+{
+	struct npu_client *c = &self->c;
+	int syncs[BACKLOG];
+	uint32_t size;
+
+	if (!getenv("NPUEDGE_SLEEP"))
+		SKIP(return, "NPUEDGE_SLEEP is not set");
+	if (npu_write_text("/sys/power/pm_test", "devices"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	/* more in the device than it would be waited for: BACKLOG times a second */
+	size = npu_slow_stream(c->stream, npu_slow_count(c, 1000));
+	for (int i = 0; i < BACKLOG; i++) {
+		syncs[i] = npu_syncobj_create(c->fd);
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, syncs[i]));
+	}
+	EXPECT_EQ(0, npu_write_text("/sys/power/state", "freeze"));
+	EXPECT_EQ(0, npu_sync_status(c->fd, syncs[BACKLOG - 1]));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, syncs[i]));
+	}
+	npu_write_text("/sys/power/pm_test", "none");
+	EXPECT_EQ(0, npu_queue_destroy(c->fd, c->queue));
+	ASSERT_EQ(0, npu_wait(c->fd, syncs[BACKLOG - 1], 3 * NPU_WAIT_NS));
+	EXPECT_EQ(-ECANCELED, npu_sync_status(c->fd, syncs[BACKLOG - 1]));
+}
+
+/* Does not come back: whether the driver has stopped the device, its debug message says. */
+TEST_F_TIMEOUT(suspend, power_off_stops_the_device, 120)
+{
+	struct npu_client *c = &self->c;
+
+	if (!getenv("NPUEDGE_POWER_OFF"))
+		SKIP(return, "NPUEDGE_POWER_OFF is not set");
+	ASSERT_EQ(0, npu_write_text("/sys/module/drm/parameters/debug", "2"));
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0, c->sync));
+	ASSERT_TRUE(npu_job_runs());
+	TH_LOG("a job runs");
+	ASSERT_EQ(0, npu_write_text("/proc/sysrq-trigger", "o"));
+	sleep(100);
+	EXPECT_EQ(0, npu_sync_status(c->fd, c->sync));
 }
 
 TEST_F_TIMEOUT(suspend, idle_device_sleeps_and_wakes, 120)
