@@ -326,12 +326,12 @@ static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedg
 /*
  * Before the device is stopped, for one queue or for none: jobs of others that were started may end
  * within @limit milliseconds.  Those that were put aside go on only if firmware gives them a core,
- * for which a little patience must do.
+ * for which a little patience must do, once no job ends any more.
  */
 static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty,
 				u32 limit)
 {
-	u32 step = clamp(limit / 100, 1U, 20U), off_core = 0;
+	u32 step = clamp(limit / 100, 1U, 20U), off_core = 0, ended = 0;
 	struct npuedge_queue *q;
 	bool started;
 
@@ -344,9 +344,13 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 		mutex_unlock(&edev->queues.lock);
 
 		npuedge_queues_process(edev);
-		off_core = npuedge_reset_others_busy(edev, guilty, &started) ? 0 : off_core + 1;
+		off_core++;
+		if (npuedge_reset_others_busy(edev, guilty, &started) ||
+		    ended != atomic_read(&edev->reset.done_jobs))
+			off_core = 0;
 		if (!started || off_core > 3)
 			break;
+		ended = atomic_read(&edev->reset.done_jobs);
 		msleep(step);
 	}
 }

@@ -68,7 +68,8 @@ static int send_reset(struct npu_client *c)
 		return id;
 	ret = npu_submit(c->fd, id, NPU_STREAM, npu_slow_stream(c->stream, 2000), NPU_PARAMS, 0, sync);
 	/* what the scheduler has not given to the device yet needs no reset of the queue */
-	usleep(20000 * npu_slowness());
+	if (!ret && !npu_job_runs())
+		ret = -ETIMEDOUT;
 	if (!ret)
 		ret = npu_queue_destroy(c->fd, id);
 	/* it has ended, and not well */

@@ -470,8 +470,8 @@ struct drm_npuedge_vm_bind {
  */
 enum drm_npuedge_priority {
 	/**
-	 * @DRM_NPUEDGE_PRIORITY_LOW: background work; where others keep the device busy, one queue of
-	 * this priority has a turn each second
+	 * @DRM_NPUEDGE_PRIORITY_LOW: background work; where others keep the device busy, one queue
+	 * of this priority has a turn each second
 	 */
 	DRM_NPUEDGE_PRIORITY_LOW = 0,
 	/** @DRM_NPUEDGE_PRIORITY_NORMAL: default */
