@@ -71,6 +71,8 @@ int npuedge_gem_get_pages(struct npuedge_gem *bo)
 	bo->pages = pages;
 	ret = npuedge_pages_set_wc(bo, true);
 	if (ret) {
+		/* Some may be: they go back as they came. */
+		npuedge_pages_set_wc(bo, false);
 		bo->pages = NULL;
 		drm_gem_put_pages(&bo->base, pages, false, false);
 		return ret;
