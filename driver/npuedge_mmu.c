@@ -235,13 +235,7 @@ int npuedge_mmu_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, 
 	return ret;
 }
 
-/**
- * npuedge_mmu_try_invalidate() - drop all cached translations
- * @edev: device that is awake; its reset.lock is held for reading and no reset is due
- *
- * Return: 0, or -ETIMEDOUT; then a reset is due.
- */
-int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
+static int npuedge_mmu_empty_tlb(struct npuedge_device *edev)
 {
 	u32 value;
 	int ret;
@@ -255,11 +249,24 @@ int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
 
 	if (npuedge_inject(NPUEDGE_INJECT_TLB))
 		ret = -ETIMEDOUT;
-	if (ret) {
+	if (ret)
 		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
 			edev->timeouts->tlb);
+	return ret;
+}
+
+/**
+ * npuedge_mmu_try_invalidate() - drop all cached translations
+ * @edev: device that is awake; its reset.lock is held for reading and no reset is due
+ *
+ * Return: 0, or -ETIMEDOUT; then a reset is due.
+ */
+int npuedge_mmu_try_invalidate(struct npuedge_device *edev)
+{
+	int ret = npuedge_mmu_empty_tlb(edev);
+
+	if (ret)
 		npuedge_reset_schedule(edev, NPUEDGE_RESET_TLB);
-	}
 	return ret;
 }
 
@@ -301,9 +308,11 @@ void npuedge_mmu_resume(struct npuedge_device *edev)
 	if (!atomic_xchg(&edev->tlb_stale, 0) || atomic_read(&edev->reset.pending))
 		return;
 
-	/* A reset is due then, but no job may run before it. */
-	if (npuedge_mmu_try_invalidate(edev))
+	/* No job may run before that: the device stops at once, and is started by a reset. */
+	if (npuedge_mmu_empty_tlb(edev)) {
 		npuedge_hw_reset(edev);
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_TLB);
+	}
 }
 
 /**
