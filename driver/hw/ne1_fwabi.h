@@ -122,7 +122,7 @@ struct ne1_msg {
 			__u32 cmd;
 			__u64 va;
 			__u32 info;
-			__u32 core;
+			__u32 core;	/* as in struct ne1_job_result */
 			__u64 pad[2];
 		} fault;
 		struct {
@@ -188,7 +188,7 @@ struct ne1_job_result {
 	__u32 cmd;			/* command index */
 	__u64 va;			/* faulting VA of MMU faults */
 	__u32 info;			/* as NE1_MC_CORE_FAULT_INFO */
-	__u32 core;			/* index of the stream that failed */
+	__u32 core;			/* index of the stream that failed; firmware before 1.1.1: the core */
 	__u64 start_ns, end_ns;		/* device time */
 	__u64 rd_bytes, wr_bytes;	/* DRAM traffic, all cores */
 };
