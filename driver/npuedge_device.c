@@ -14,7 +14,9 @@
 /**
  * DOC: Locking
  *
- * Outermost first; a lock may be taken while any of those before it is held:
+ * Outermost first; a lock may be taken while any of those before it is held.  unplug.lock, in which
+ * the device is registered or shut down, is outside of all; the lock of the numbers of address
+ * spaces is inside of all.
  *
  * 1. usage_lock of a file: destroying a queue against reading the file's usage; perfmon.lock;
  * 2. dma_resv of a VM and of the buffers mapped in it: pages, fences, the order of queued binds;
@@ -202,31 +204,19 @@ int npuedge_device_register(struct npuedge_device *edev)
 	return ret;
 }
 
-/* Whether the caller is the first to end the use of the hardware; if not, that has been done. */
-static bool npuedge_device_unplug_begin(struct npuedge_device *edev)
-{
-	bool first;
-
-	mutex_lock(&edev->unplug.lock);
-	first = !edev->unplug.started;
-	edev->unplug.started = true;
-	mutex_unlock(&edev->unplug.lock);
-	if (!first)
-		wait_for_completion(&edev->unplug.done);
-	return first;
-}
-
 /**
  * npuedge_device_shutdown() - have the device quiet for the kernel, or the firmware, that comes
  * @edev: registered device, awake
  */
 void npuedge_device_shutdown(struct npuedge_device *edev)
 {
-	if (!npuedge_device_unplug_begin(edev))
-		return;
-	npuedge_device_stop(edev);
-	drm_dbg(&edev->base, "device has stopped for good\n");
-	complete_all(&edev->unplug.done);
+	mutex_lock(&edev->unplug.lock);
+	if (!edev->unplug.started && !edev->unplug.stopped) {
+		npuedge_device_stop(edev);
+		edev->unplug.stopped = true;
+		drm_dbg(&edev->base, "device has stopped for good\n");
+	}
+	mutex_unlock(&edev->unplug.lock);
 }
 
 /**
@@ -238,10 +228,19 @@ void npuedge_device_shutdown(struct npuedge_device *edev)
  */
 void npuedge_device_unplug(struct npuedge_device *edev)
 {
-	if (!npuedge_device_unplug_begin(edev))
-		return;
+	bool first;
 
-	npuedge_device_stop(edev);
+	mutex_lock(&edev->unplug.lock);
+	first = !edev->unplug.started;
+	edev->unplug.started = true;
+	mutex_unlock(&edev->unplug.lock);
+	if (!first) {
+		wait_for_completion(&edev->unplug.done);
+		return;
+	}
+
+	if (!edev->unplug.stopped)
+		npuedge_device_stop(edev);
 	if (edev->unplug.registered)
 		drm_dev_unplug(&edev->base);
 	/* Who had entered before may have made a dump, which walks page tables. */

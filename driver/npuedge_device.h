@@ -215,10 +215,12 @@ struct npuedge_device {
 	struct {
 		/** @unplug.work: unplugs a device whose recovery failed */
 		struct work_struct work;
-		/** @unplug.lock: protects @unplug.started and @unplug.registered */
+		/** @unplug.lock: protects the members below but @unplug.done */
 		struct mutex lock;
 		/** @unplug.started: somebody unplugs */
 		bool started;
+		/** @unplug.stopped: it was stopped already, by shutdown */
+		bool stopped;
 		/** @unplug.registered: user space sees the device; set once */
 		bool registered;
 		/** @unplug.done: it has been unplugged */
