@@ -110,7 +110,7 @@ int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p);
 void npuedge_fw_msg_start(struct npuedge_device *edev);
 void npuedge_fw_msg_stop(struct npuedge_device *edev);
 int npuedge_fw_call(struct npuedge_device *edev, const struct ne1_msg *cmd);
-void npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd);
+bool npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd);
 void npuedge_fw_handle_events(struct npuedge_device *edev);
 
 #endif

@@ -104,15 +104,20 @@ out_unlock:
  * @cmd: message; its id is chosen here
  *
  * For what makes no difference in the end: the message is lost if there is no room.
+ *
+ * Return: whether it was sent.
  */
-void npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd)
+bool npuedge_fw_tell(struct npuedge_device *edev, const struct ne1_msg *cmd)
 {
 	struct npuedge_fw *fw = edev->fw;
+	bool sent;
 
 	spin_lock_irq(&fw->lock);
-	if (fw->running && npuedge_fw_has_room(fw))
+	sent = fw->running && npuedge_fw_has_room(fw);
+	if (sent)
 		npuedge_fw_put(edev, cmd);
 	spin_unlock_irq(&fw->lock);
+	return sent;
 }
 
 static bool npuedge_fw_call_ended(struct npuedge_device *edev, struct npuedge_fw_call *call)

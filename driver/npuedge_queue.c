@@ -825,6 +825,14 @@ static bool npuedge_queue_started(struct npuedge_queue *q, const struct npuedge_
 	return npuedge_ring_passed(READ_ONCE(q->hw->head), job->position);
 }
 
+/* Whether firmware has ended the job, which we have not seen yet: it may work on the next. */
+static bool npuedge_queue_passed(struct npuedge_queue *q, const struct npuedge_job *job)
+{
+	u32 done = lower_32_bits(READ_ONCE(q->hw->done_seqno));
+
+	return !npuedge_ring_passed(lower_32_bits(job->seqno), done);
+}
+
 /**
  * npuedge_queue_look() - see how the oldest job is doing
  * @q: queue
@@ -864,7 +872,7 @@ bool npuedge_queue_busy(struct npuedge_queue *q)
 }
 
 /**
- * npuedge_queue_hold() - ask firmware not to start another job of a queue
+ * npuedge_queue_hold() - ask firmware not to start the oldest job of a queue
  * @q: queue, on the device's list; a reset follows
  *
  * Firmware would put a job that was started aside, where it would be lost: it may end first, unless
@@ -878,12 +886,15 @@ void npuedge_queue_hold(struct npuedge_queue *q)
 
 	spin_lock_irq(&q->lock);
 	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
-	hold = job && q->hw && !q->held && (job->rerun || !npuedge_queue_started(q, job));
-	q->held |= hold;
+	hold = job && q->hw && !q->held && !npuedge_queue_passed(q, job) &&
+	       (job->rerun || !npuedge_queue_started(q, job));
 	spin_unlock_irq(&q->lock);
 
-	if (hold)
-		npuedge_fw_tell(q->edev, &msg);
+	if (!hold || !npuedge_fw_tell(q->edev, &msg))
+		return;
+	spin_lock_irq(&q->lock);
+	q->held = true;
+	spin_unlock_irq(&q->lock);
 }
 
 /**
