@@ -6,8 +6,9 @@
  * first job after a pause pays two register writes.  Every job keeps the device awake from submit
  * to its end.
  *
- * System sleep takes the power away.  Jobs that were started may end before, the others wait in
- * their rings and schedulers; on resume firmware is booted and gets all queues again.
+ * System sleep takes the power away.  Jobs in the rings may end before, the others wait in
+ * their schedulers; on resume firmware is booted and gets all queues again.  If the rings do not
+ * run empty in the time of one job the machine stays awake: nothing is lost for sleep.
  */
 
 #include <linux/pm_runtime.h>
@@ -46,8 +47,10 @@ static int npuedge_pm_suspend(struct device *dev)
 	if (ret)
 		return ret;
 
-	npuedge_reset_suspend(edev);
-	return 0;
+	ret = npuedge_reset_suspend(edev);
+	if (ret)
+		pm_runtime_put(dev);
+	return ret;
 }
 
 static int npuedge_pm_resume(struct device *dev)

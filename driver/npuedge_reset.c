@@ -324,18 +324,20 @@ static bool npuedge_reset_others_busy(struct npuedge_device *edev, struct npuedg
 }
 
 /*
- * Before the device is stopped, for one queue or for none: jobs of others that were started may end
- * within @limit milliseconds.  Those that were put aside go on only if firmware gives them a core,
- * for which a little patience must do, once no job ends any more.
+ * Before the device is reset for one queue, or by the bus: jobs of others that were started may
+ * end.  Those that were put aside go on only if firmware gives them a core, for which a little
+ * patience must do, once no job ends any more.
  */
-static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty,
-				u32 limit)
+static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queue *guilty)
 {
-	u32 step = clamp(limit / 100, 1U, 20U), off_core = 0, ended = 0;
+	u32 limit = edev->timeouts->drain, step = max(limit / 100, 1U), off_core = 0, ended = 0;
 	struct npuedge_queue *q;
 	bool started;
 
 	for (u32 waited = 0; waited < limit; waited += step) {
+		/* Before anything is said of the oldest jobs: they may have ended. */
+		npuedge_queues_process(edev);
+
 		mutex_lock(&edev->queues.lock);
 		list_for_each_entry(q, &edev->queues.list, node) {
 			if (q != guilty)
@@ -343,7 +345,6 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 		}
 		mutex_unlock(&edev->queues.lock);
 
-		npuedge_queues_process(edev);
 		off_core++;
 		if (npuedge_reset_others_busy(edev, guilty, &started) ||
 		    ended != atomic_read(&edev->reset.done_jobs))
@@ -482,9 +483,9 @@ static bool npuedge_reset_used_up(struct npuedge_job *job, const struct npuedge_
 
 /*
  * Whether a job may have more time.  The limit is for the time that it spends on a core: while it
- * waits for its turn, or was put aside, it waits as long as others work; that this is not for ever
- * is up to firmware.  If nobody works, that is explained once: perhaps the doorbell was not heard.
- * A job that a reset put into the ring again begins anew.
+ * waits for its turn, or was put aside, it waits as long as others work, which is for ever only if
+ * these are privileged.  If nobody works, that is explained once: perhaps the doorbell was not
+ * heard.  A job that a reset put into the ring again begins anew.
  */
 static bool npuedge_reset_may_wait(struct npuedge_job *job)
 {
@@ -543,7 +544,7 @@ void npuedge_reset_job_timedout(struct npuedge_job *job)
 
 	if (npuedge_fw_alive(edev)) {
 		drm_err(&edev->base, "firmware lives, but does not stop queue %u\n", q->index);
-		npuedge_reset_drain(edev, q, edev->timeouts->drain);
+		npuedge_reset_drain(edev, q);
 	} else {
 		drm_err(&edev->base, "firmware does not stop queue %u, it is dead\n", q->index);
 	}
@@ -560,24 +561,46 @@ static void npuedge_reset_leave_registers(struct npuedge_device *edev)
 	flush_workqueue(edev->reset.wq);
 }
 
+/* Wait until all rings are empty; false if that takes longer than a job may. */
+static bool npuedge_reset_run_dry(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+	bool busy = true;
+
+	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 20) {
+		busy = false;
+		list_for_each_entry(q, &edev->queues.list, node) {
+			npuedge_queue_process(q);
+			busy |= !npuedge_queue_drained(q);
+		}
+		if (busy)
+			msleep(20);
+	}
+	return !busy;
+}
+
 /**
  * npuedge_reset_suspend() - stop the device, so that it may lose power
  * @edev: device, awake
  *
- * Jobs that were started get the time of a job to end, after which they are treated as by a reset.
- * Those behind them in the rings run after npuedge_reset_resume().
+ * Return: 0, or -EBUSY if jobs do not end in time; then everything goes on.
  */
-void npuedge_reset_suspend(struct npuedge_device *edev)
+int npuedge_reset_suspend(struct npuedge_device *edev)
 {
-	bool cookie;
+	bool cookie, dry = false, lost;
 
 	flush_work(&edev->reset.work);
 	cookie = dma_fence_begin_signalling();
 	down_write(&edev->reset.lock);
 	/* That reset may have failed. */
-	if (!READ_ONCE(edev->lost)) {
+	lost = READ_ONCE(edev->lost);
+	if (!lost) {
 		npuedge_reset_stop_queues(edev);
-		npuedge_reset_drain(edev, NULL, edev->timeouts->job);
+		dry = npuedge_reset_run_dry(edev);
+		if (!dry)
+			npuedge_reset_start_queues(edev);
+	}
+	if (dry) {
 		npuedge_reset_begin(edev);
 		edev->reset.asleep = true;
 		npuedge_irq_disable(edev);
@@ -587,9 +610,13 @@ void npuedge_reset_suspend(struct npuedge_device *edev)
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
 
+	if (!dry && !lost)
+		return -EBUSY;
+	npuedge_reset_leave_registers(edev);
+	/* Who has found it lost may have just said so. */
 	if (READ_ONCE(edev->lost))
 		flush_work(&edev->unplug.work);
-	npuedge_reset_leave_registers(edev);
+	return 0;
 }
 
 /**
@@ -640,6 +667,13 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 	npuedge_reset_leave_registers(edev);
 }
 
+/* Who found it lost may be at its registers still, and who gives it up after that one. */
+static void npuedge_reset_wait_for_loss(struct npuedge_device *edev)
+{
+	flush_workqueue(edev->reset.wq);
+	flush_work(&edev->unplug.work);
+}
+
 /**
  * npuedge_reset_bus_begin() - stop the device, so that the bus can reset it
  * @edev: device, which is not unbound until npuedge_reset_bus_end(); jobs get some time to end
@@ -652,16 +686,14 @@ void npuedge_reset_bus_begin(struct npuedge_device *edev)
 
 	pm_runtime_get_sync(edev->dev);
 	if (!npuedge_device_enter(edev, &cookie)) {
-		/* It may be about to be stopped for good, by its registers. */
-		flush_work(&edev->unplug.work);
+		npuedge_reset_wait_for_loss(edev);
 		return;
 	}
-	npuedge_reset_drain(edev, NULL, edev->timeouts->drain);
+	npuedge_reset_drain(edev, NULL);
 	npuedge_reset_stop_for_bus(edev);
 	npuedge_device_exit(edev, cookie);
-	/* It may have been lost meanwhile. */
 	if (READ_ONCE(edev->lost))
-		flush_work(&edev->unplug.work);
+		npuedge_reset_wait_for_loss(edev);
 }
 
 /**

@@ -38,7 +38,7 @@ void npuedge_reset_hold(struct npuedge_device *edev);
 void npuedge_reset_release(struct npuedge_device *edev);
 void npuedge_reset_job_timedout(struct npuedge_job *job);
 void npuedge_reset_lose(struct npuedge_device *edev);
-void npuedge_reset_suspend(struct npuedge_device *edev);
+int npuedge_reset_suspend(struct npuedge_device *edev);
 int npuedge_reset_resume(struct npuedge_device *edev);
 void npuedge_reset_bus_begin(struct npuedge_device *edev);
 void npuedge_reset_bus_end(struct npuedge_device *edev);

@@ -8,7 +8,6 @@
 #include "sysfs.h"
 
 #define JOBS	100	/* more than a ring holds: some are in the device, some wait */
-#define BACKLOG	60	/* less than a ring holds: all are in the device */
 
 FIXTURE(suspend) {
 	struct npu_client c;
@@ -67,35 +66,6 @@ TEST_F_TIMEOUT(suspend, jobs_go_on_after_sleep, 120)
 	}
 	npu_write_text("/sys/power/pm_test", "none");
 	EXPECT_EQ(0, npu_device_works());
-}
-
-/* What was not started does not keep the machine from sleeping, however much it is, and runs afterwards. */
-TEST_F_TIMEOUT(suspend, backlog_waits_for_the_end_of_sleep, 240)
-{
-	struct npu_client *c = &self->c;
-	int syncs[BACKLOG];
-	uint32_t size;
-
-	if (!getenv("NPUEDGE_SLEEP"))
-		SKIP(return, "NPUEDGE_SLEEP is not set");
-	if (npu_write_text("/sys/power/pm_test", "devices"))
-		SKIP(return, "the kernel has no test of suspend (pm_test)");
-	/* more in the device than it would be waited for: BACKLOG times a second */
-	size = npu_slow_stream(c->stream, npu_slow_count(c, 1000));
-	for (int i = 0; i < BACKLOG; i++) {
-		syncs[i] = npu_syncobj_create(c->fd);
-		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, syncs[i]));
-	}
-	EXPECT_EQ(0, npu_write_text("/sys/power/state", "freeze"));
-	EXPECT_EQ(0, npu_sync_status(c->fd, syncs[BACKLOG - 1]));
-	for (int i = 0; i < 3; i++) {
-		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], 3 * NPU_WAIT_NS));
-		EXPECT_EQ(1, npu_sync_status(c->fd, syncs[i]));
-	}
-	npu_write_text("/sys/power/pm_test", "none");
-	EXPECT_EQ(0, npu_queue_destroy(c->fd, c->queue));
-	ASSERT_EQ(0, npu_wait(c->fd, syncs[BACKLOG - 1], 3 * NPU_WAIT_NS));
-	EXPECT_EQ(-ECANCELED, npu_sync_status(c->fd, syncs[BACKLOG - 1]));
 }
 
 /* Does not come back: whether the driver has stopped the device, its debug message says. */

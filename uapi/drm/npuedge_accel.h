@@ -215,7 +215,7 @@ struct drm_npuedge_limits {
 	__u32 perfmons;
 	/** @events: unread events kept per open file */
 	__u32 events;
-	/** @queues_per_user: queues that a user without CAP_SYS_NICE may have. Since 1.2 */
+	/** @queues_per_user: queues that a user id has without CAP_SYS_NICE. Since 1.2 */
 	__u32 queues_per_user;
 	/** @vms: address spaces per open file. Since 1.2 */
 	__u32 vms;
@@ -470,8 +470,8 @@ struct drm_npuedge_vm_bind {
  */
 enum drm_npuedge_priority {
 	/**
-	 * @DRM_NPUEDGE_PRIORITY_LOW: background work; where others keep the device busy, one queue
-	 * of this priority has a turn each second
+	 * @DRM_NPUEDGE_PRIORITY_LOW: background work; where queues of normal priority keep the
+	 * device busy, one queue of this has a turn each second
 	 */
 	DRM_NPUEDGE_PRIORITY_LOW = 0,
 	/** @DRM_NPUEDGE_PRIORITY_NORMAL: default */
@@ -521,8 +521,9 @@ enum drm_npuedge_queue_state {
 	/** @DRM_NPUEDGE_QUEUE_GUILTY: one of its jobs faulted or hung; submits fail with -EIO */
 	DRM_NPUEDGE_QUEUE_GUILTY = 1,
 	/**
-	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused, or as one
-	 * was stopped in the place of a job that took too long and had just ended; accepts jobs
+	 * @DRM_NPUEDGE_QUEUE_INNOCENT: lost jobs to a reset that another queue caused or the bus
+	 * made, or as one was stopped in the place of a job that took too long and had just ended;
+	 * accepts jobs
 	 */
 	DRM_NPUEDGE_QUEUE_INNOCENT = 2,
 	/** @DRM_NPUEDGE_QUEUE_LOST: the device is gone; submits fail with -ENODEV */
@@ -603,8 +604,9 @@ struct drm_npuedge_stream {
 
 /**
  * DRM_NPUEDGE_JOB_RERUN - the job may be run a second time from its start, as it reads nothing that
- * it has overwritten. If another queue has the device reset in the middle of it, it is run again
- * instead of being cancelled. Since 1.1
+ * it has overwritten. If another queue, or the bus, has the device reset in the middle of it, or if
+ * it was stopped in the place of one that took too long, it is run again instead of being
+ * cancelled. Since 1.1
  */
 #define DRM_NPUEDGE_JOB_RERUN		(1u << 0)
 
