@@ -263,9 +263,7 @@ static inline int npu_udmabuf(uint64_t size, unsigned int flags, int *memfd)
 /* The DRM device of vgem, a driver with nothing but buffers; -ENODEV if it is not there. */
 static inline int npu_vgem_open(void)
 {
-	if (system("modprobe -q vgem"))
-		return -ENODEV;
-	return npu_open_driver("/dev/dri/card", "vgem");
+	return npu_open_other("/dev/dri/card", "vgem");
 }
 
 /* A buffer of vgem; returns its handle. */

@@ -204,7 +204,10 @@ static int have_swap(void)
 {
 	if (meminfo("SwapFree") > 256 * MIB)
 		return 0;
-	if (system("modprobe -q zram num_devices=1") || npu_write_text("/sys/block/zram0/disksize", "512M"))
+	/* modprobe refuses what is built in, and then the disk is there */
+	if (system("modprobe -q zram num_devices=1") && access("/sys/block/zram0", F_OK))
+		return -ENOENT;
+	if (npu_write_text("/sys/block/zram0/disksize", "512M"))
 		return -ENOENT;
 	return system("mkswap /dev/zram0 >/dev/null 2>&1 && swapon /dev/zram0") ? -ENOENT : 0;
 }

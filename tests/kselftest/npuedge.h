@@ -78,6 +78,16 @@ static inline int npu_open_driver(const char *pattern, const char *driver)
 	return -ENODEV;
 }
 
+/* That of another driver, which is a module of its name where it is not built in. */
+static inline int npu_open_other(const char *pattern, const char *driver)
+{
+	char command[64];
+	int fd = npu_open_driver(pattern, driver);
+
+	snprintf(command, sizeof(command), "modprobe -q %s", driver);
+	return fd < 0 && !system(command) ? npu_open_driver(pattern, driver) : fd;
+}
+
 static inline int npu_open(void)
 {
 	return npu_open_driver("/dev/accel/accel", "npuedge");
