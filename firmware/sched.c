@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Strict priority between the four levels; within a level queues have turns of one time slice.  But
- * each NE1_PATIENCE_NS one queue of the lowest level, that has waited for so long, has its turn one
- * level above, among those who need no privilege either: others may wait for what its jobs signal,
- * which must come some day.
+ * each NE1_PATIENCE_NS one queue of the lowest level, that has waited for so long, is favoured: it
+ * has its turn one level above, among those who need no privilege either.  Others may wait for what
+ * its jobs signal, and must not wait for long: a job that does not end within this slice goes on
+ * there, behind at most FAVOUR_BEHIND others each time, until it ends or the favour has cost
+ * NE1_PATIENCE_NS.  One queue is favoured at a time: beside one queue of the level above the lowest
+ * has half of a core at most, beside FAVOUR_BEHIND or more it has one slice in FAVOUR_BEHIND + 1.
  *
  * The ready queues of a level stand in line.  The first one waits until enough cores are free for
  * its job, and none of its level or below overtakes it, so that jobs of one core cannot starve a
@@ -25,6 +28,7 @@
 
 #define LEVELS	(NE1_PRIO_LOW + 1)
 #define NOBODY	0xffu
+#define FAVOUR_BEHIND	3u	/* slices of others before the next one of who is favoured */
 
 _Static_assert(NE1_MAX_QUEUES < NOBODY, "queue numbers are bytes");
 
@@ -35,6 +39,9 @@ struct line {
 
 static struct line lines[LEVELS];
 static bool patience;		/* TIMER_PATIENCE is set */
+static uint8_t favoured;	/* queue of the lowest level that is one level above */
+static uint64_t favour_since_ns;	/* device time of the last favour */
+static uint64_t favour_busy_ns;		/* what its queue had used by then */
 static uint8_t next[NE1_MAX_QUEUES];
 static bool in_line[NE1_MAX_QUEUES];
 
@@ -45,6 +52,8 @@ void sched_init(void)
 	for (unsigned int i = 0; i < NE1_MAX_QUEUES; i++)
 		in_line[i] = false;
 	patience = false;
+	favoured = NOBODY;
+	favour_since_ns = 0;
 }
 
 /* Behind @before, or to the front if that is NOBODY. */
@@ -74,31 +83,83 @@ static void take_out(struct line *line, uint8_t index)
 		line->last = before;
 }
 
+/* Somebody of the lowest level has waited from @since_ns on; looked at when that is too long. */
+static void watch(uint64_t since_ns)
+{
+	if (since_ns < favour_since_ns)
+		since_ns = favour_since_ns;
+	timer_set(TIMER_PATIENCE, since_ns + NE1_PATIENCE_NS);
+	patience = true;
+}
+
+static struct queue *longest_waiting(void)
+{
+	struct queue *q = NULL;
+
+	for (uint8_t i = lines[NE1_PRIO_LOW].first; i != NOBODY; i = next[i]) {
+		if (!q || queue_at(i)->since_ns < q->since_ns)
+			q = queue_at(i);
+	}
+	return q;
+}
+
+/* Whether who is favoured has a job to end, or the rest of its first slice. */
+static bool favour_goes_on(const struct queue *q)
+{
+	uint64_t used_ns = q->busy_ns - favour_busy_ns;
+
+	return used_ns < q->slice_ns || (q->started && used_ns < NE1_PATIENCE_NS);
+}
+
+static void end_favour(struct queue *q)
+{
+	const struct queue *waits = longest_waiting();
+
+	favoured = NOBODY;
+	q->used_ns = 0;
+	if (waits)
+		watch(waits->since_ns);
+}
+
+/* Behind some, and not behind all: how many they are must not decide when its job ends. */
+static void insert_favoured(uint8_t index)
+{
+	struct line *line = &lines[NE1_PRIO_NORMAL];
+	uint8_t before = line->first;
+
+	for (unsigned int n = 1; n < FAVOUR_BEHIND && before != line->last; n++)
+		before = next[before];
+	insert(line, before, index);
+}
+
 /* Into the line of its level: for a new turn, or for the rest of one that it has begun. */
 static void line_up(struct queue *q, bool rest)
 {
 	struct line *line;
 
-	if (!rest)
-		q->level = q->priority;
+	q->level = q->index == favoured ? NE1_PRIO_NORMAL : q->priority;
 	line = &lines[q->level];
 	if (rest)
 		insert(line, line->collects ? line->first : NOBODY, q->index);
+	else if (q->index == favoured)
+		insert_favoured(q->index);
 	else
 		insert(line, line->last, q->index);
 	if (q->level != NE1_PRIO_LOW)
 		return;
 
 	q->since_ns = timer_now();
-	if (!patience)
-		timer_set(TIMER_PATIENCE, q->since_ns + NE1_PATIENCE_NS);
-	patience = true;
+	if (!patience && favoured == NOBODY)
+		watch(q->since_ns);
 }
 
 void sched_set_ready(struct queue *q, bool ready)
 {
-	bool rest = q->used_ns && q->used_ns < q->slice_ns;
+	bool rest;
 
+	if (q->index == favoured && !q->running && !(ready && favour_goes_on(q)))
+		end_favour(q);
+	rest = q->used_ns && q->used_ns < q->slice_ns;
 	if (!q->running && !(ready && rest))
 		q->used_ns = 0;
 	if (in_line[q->index] == ready)
@@ -110,30 +171,26 @@ void sched_set_ready(struct queue *q, bool ready)
 		take_out(&lines[q->level], q->index);
 }
 
-/* Who has waited longest goes one level up, and one only: the lowest level is to cost those above
- * little, however many there are.
- */
+/* Who has waited longest is favoured, and nobody else until that is over. */
 void sched_end_patience(void)
 {
-	struct line *from = &lines[NE1_PRIO_LOW], *to = &lines[NE1_PRIO_NORMAL];
-	uint64_t now = timer_now(), at = UINT64_MAX;
-	struct queue *q = NULL;
+	struct queue *q = longest_waiting();
+	uint64_t now = timer_now();
 
-	for (uint8_t i = from->first; i != NOBODY; i = next[i]) {
-		if (!q || queue_at(i)->since_ns < q->since_ns)
-			q = queue_at(i);
+	patience = false;
+	if (!q || favoured != NOBODY)
+		return;
+	if (now - q->since_ns < NE1_PATIENCE_NS) {
+		watch(q->since_ns);
+		return;
 	}
-	if (q && now - q->since_ns >= NE1_PATIENCE_NS) {
-		take_out(from, q->index);
-		q->level = NE1_PRIO_NORMAL;
-		insert(to, to->last, q->index);
-		if (from->first != NOBODY)
-			at = now + NE1_PATIENCE_NS;
-	} else if (q) {
-		at = q->since_ns + NE1_PATIENCE_NS;
-	}
-	patience = at != UINT64_MAX;
-	timer_set(TIMER_PATIENCE, at);
+	take_out(&lines[NE1_PRIO_LOW], q->index);
+	favoured = q->index;
+	favour_since_ns = now;
+	favour_busy_ns = q->busy_ns;
+	q->used_ns = 0;
+	q->level = NE1_PRIO_NORMAL;
+	insert_favoured(q->index);
 }
 
 static struct queue *first_in(const struct line *line)

@@ -12,7 +12,7 @@ void sched_init(void);
 /* A job of @q may start or go on, or not. */
 void sched_set_ready(struct queue *q, bool ready);
 
-/* TIMER_PATIENCE has come: those who have waited for too long get their turn. */
+/* TIMER_PATIENCE has come: of those who have waited for too long one gets its turn. */
 void sched_end_patience(void);
 
 /* Starts jobs until none is ready or the next one does not fit; then asks for the YIELDs that it

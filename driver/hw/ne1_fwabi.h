@@ -92,6 +92,8 @@ enum ne1_msg_status {
 
 /* Strict between levels, at the next YIELD or end of a job.  From firmware 1.1.1 on each NE1_PATIENCE_NS
  * of device time one LOW queue, that has waited longest and for so long, has a turn as if it were NORMAL.
+ * Since 1.1.2 a job that is put aside in this turn has every fourth turn at least among NORMAL ones, until
+ * it ends or NE1_PATIENCE_NS were spent; no other LOW queue has such a turn before.
  */
 #define NE1_PATIENCE_NS		1000000000ull
 enum ne1_priority { NE1_PRIO_REALTIME = 0, NE1_PRIO_HIGH = 1, NE1_PRIO_NORMAL = 2, NE1_PRIO_LOW = 3 };

@@ -279,20 +279,33 @@ static void fair_on_several_cores(void **state)
 	assert_equal_shares(0, 6, since);
 }
 
+/* Queues [first, end) get jobs that do not end as long as a test lasts. */
+static void keep_busy(unsigned int first, unsigned int end, unsigned int priority)
+{
+	for (unsigned int i = first; i < end; i++) {
+		host_create(i, 1 + i, priority);
+		add_job(i, 1000000);
+	}
+	serve();
+}
+
+static void add_low(unsigned int queue, unsigned int jobs, uint32_t stages)
+{
+	host_create(queue, 1 + queue, NE1_PRIO_LOW);
+	for (unsigned int i = 0; i < jobs; i++)
+		add_job(queue, stages);
+	serve();
+}
+
 /* Where @priority keeps the core busy, two queues of the lowest one get turns of a slice each. */
 static void starve(unsigned int priority, unsigned int turns)
 {
 	uint64_t begin, low;
 
 	boot(1);
-	host_create(0, 1, priority);
-	refill(0, 1, 200000);
-	serve();
-	for (unsigned int i = 1; i < 3; i++) {
-		host_create(i, 1 + i, NE1_PRIO_LOW);
-		refill(i, i + 1, 200000);
-	}
-	serve();
+	keep_busy(0, 1, priority);
+	for (unsigned int i = 1; i < 3; i++)
+		add_low(i, HOST_ENTRIES, HOST_SLICE_NS / STAGE_NS);
 	begin = shim.time_ns;
 	run_until(begin + 5 * NE1_PATIENCE_NS + NE1_PATIENCE_NS / 2);
 	low = host_queue(1)->busy_ns + host_queue(2)->busy_ns;
@@ -340,6 +353,147 @@ static void turn_of_the_lowest_is_interrupted(void **state)
 	assert_true(host_queue(0)->on_core);
 }
 
+#define SECOND_STAGES	(1000000000u / STAGE_NS)
+
+/* Ends of the first jobs of queues [first, end), in device time after @begin; all before @limit. */
+static void await_first_jobs(unsigned int first, unsigned int end, uint64_t begin, uint64_t limit,
+			     uint64_t ends[])
+{
+	run_until(begin + limit);
+	for (unsigned int i = first; i < end; i++) {
+		const struct ne1_job_result *r = host_result(i, 0);
+
+		assert_true(host_queue(i)->done_count >= 1);
+		assert_int_equal(r->fault, NE1_FAULT_NONE);
+		ends[i] = r->end_ns - begin;
+	}
+}
+
+/* A long job of the lowest priority ends in some seconds, however many are above, and takes no more
+ * than its part from them.
+ */
+static void long_job_of_the_lowest(unsigned int n_cores, unsigned int above)
+{
+	uint64_t ends[NE1_MAX_QUEUES], begin;
+
+	boot(n_cores);
+	keep_busy(0, above, NE1_PRIO_NORMAL);
+	add_low(above, 1, SECOND_STAGES - 10);
+	begin = shim.time_ns;
+	await_first_jobs(above, above + 1, begin, 6 * NE1_PATIENCE_NS, ends);
+	print_message("# %u cores, %u queues above: a job of a second ends after %u ms\n", n_cores,
+		      above, (unsigned int)(ends[above] / 1000000));
+	/* its patience, then one slice in two, three or four */
+	assert_in_range(ends[above], NE1_PATIENCE_NS * 29 / 10, NE1_PATIENCE_NS * 52 / 10);
+	assert_int_equal(shim.violations, 0);
+}
+
+static void long_job_of_the_lowest_ends(void **state)
+{
+	(void)state;
+	long_job_of_the_lowest(1, 1);
+	long_job_of_the_lowest(1, 3);
+	long_job_of_the_lowest(1, 32);
+	long_job_of_the_lowest(3, 32);
+}
+
+/* One after the other, each with a second at most; what is longer than that has another turn. */
+static void long_jobs_take_turns(void **state)
+{
+	uint64_t ends[NE1_MAX_QUEUES], begin, all;
+
+	(void)state;
+	boot(1);
+	keep_busy(0, 1, NE1_PRIO_NORMAL);
+	add_low(1, 1, 3 * SECOND_STAGES / 2);
+	add_low(2, 1, SECOND_STAGES / 2);
+	add_low(3, 1, SECOND_STAGES / 2);
+	begin = shim.time_ns;
+	run_until(begin + 3 * NE1_PATIENCE_NS + NE1_PATIENCE_NS / 10);
+	assert_in_range(host_queue(1)->busy_ns, NE1_PATIENCE_NS, NE1_PATIENCE_NS + HOST_SLICE_NS);
+	assert_int_equal(host_queue(1)->done_count, 0);
+	assert_int_equal(host_queue(3)->busy_ns, 0);
+	await_first_jobs(1, 4, begin, 7 * NE1_PATIENCE_NS, ends);
+	assert_true(ends[2] < ends[3] && ends[3] < ends[1]);
+	all = host_queue(1)->busy_ns + host_queue(2)->busy_ns + host_queue(3)->busy_ns;
+	assert_true(host_queue(0)->busy_ns + HOST_SLICE_NS >= all);
+}
+
+/* Jobs that end in a turn do not extend it for those behind them. */
+static void short_jobs_of_the_lowest_have_a_slice(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	boot(1);
+	keep_busy(0, 4, NE1_PRIO_NORMAL);
+	add_low(4, HOST_ENTRIES, 60);
+	add_low(5, HOST_ENTRIES, 60);
+	begin = shim.time_ns;
+	run_until(begin + 3 * NE1_PATIENCE_NS + NE1_PATIENCE_NS / 2);
+	/* three turns, each to the end of its second job */
+	assert_int_equal(host_queue(4)->done_count, 4);
+	assert_int_equal(host_queue(5)->done_count, 2);
+	assert_in_range(host_queue(4)->busy_ns, 4 * 60 * STAGE_NS, 4 * 60 * STAGE_NS + STAGE_NS);
+}
+
+/* Those who are privileged go before; afterwards it goes on. */
+static void long_job_waits_for_the_privileged(void **state)
+{
+	uint64_t begin, before;
+
+	(void)state;
+	boot(1);
+	keep_busy(0, 1, NE1_PRIO_NORMAL);
+	add_low(1, 1, SECOND_STAGES / 2);
+	run_until(shim.time_ns + 3 * NE1_PATIENCE_NS / 2);
+	before = host_queue(1)->busy_ns;
+	assert_in_range(before, 20 * HOST_SLICE_NS, 30 * HOST_SLICE_NS);
+	host_create(2, 3, NE1_PRIO_HIGH);
+	add_job(2, 2 * SECOND_STAGES);
+	serve();
+	begin = shim.time_ns;
+	run_until(begin + 3 * NE1_PATIENCE_NS / 2);
+	assert_true(host_queue(1)->busy_ns <= before + HOST_SLICE_NS);
+	assert_int_equal(host_queue(2)->done_count, 0);
+	run_until(begin + 3 * NE1_PATIENCE_NS);
+	assert_int_equal(host_queue(2)->done_count, 1);
+	assert_int_equal(host_queue(1)->done_count, 1);
+}
+
+/* Whose queue is suspended, or ends, leaves its place to the next one. */
+static void who_leaves_is_no_longer_favoured(void **state)
+{
+	static const unsigned int ways[] = {
+		NE1_CMD_QUEUE_SUSPEND, NE1_CMD_QUEUE_RESET, NE1_CMD_QUEUE_DESTROY,
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		boot(1);
+		keep_busy(0, 1, NE1_PRIO_NORMAL);
+		add_low(1, 1, SECOND_STAGES);
+		add_low(2, 1, SECOND_STAGES / 4);
+		run_until(shim.time_ns + 5 * NE1_PATIENCE_NS / 4);
+		while (host_queue(1)->on_core)
+			run_until(shim.time_ns + STAGE_NS);
+		assert_true(host_queue(1)->busy_ns > 5 * HOST_SLICE_NS);
+		assert_int_equal(host_queue(2)->busy_ns, 0);
+		assert_int_equal(host_simple(ways[i], 1), NE1_MSG_OK);
+		run_until(shim.time_ns + 2 * NE1_PATIENCE_NS);
+		assert_int_equal(host_queue(2)->done_count, 1);
+		if (ways[i] != NE1_CMD_QUEUE_SUSPEND)
+			continue;
+		/* it comes back as one of the lowest, and waits like one */
+		assert_int_equal(host_simple(NE1_CMD_QUEUE_RESUME, 1), NE1_MSG_OK);
+		serve();
+		run_until(shim.time_ns + NE1_PATIENCE_NS / 2);
+		assert_false(host_queue(1)->on_core);
+		run_until(shim.time_ns + 3 * NE1_PATIENCE_NS);
+		assert_int_equal(host_queue(1)->done_count, 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +506,11 @@ int main(void)
 		cmocka_unit_test(lowest_gets_turns),
 		cmocka_unit_test(lowest_gets_none_of_the_privileged),
 		cmocka_unit_test(turn_of_the_lowest_is_interrupted),
+		cmocka_unit_test(long_job_of_the_lowest_ends),
+		cmocka_unit_test(long_jobs_take_turns),
+		cmocka_unit_test(short_jobs_of_the_lowest_have_a_slice),
+		cmocka_unit_test(long_job_waits_for_the_privileged),
+		cmocka_unit_test(who_leaves_is_no_longer_favoured),
 	};
 
 	return cmocka_run_group_tests_name("firmware in device time", tests, NULL, NULL);

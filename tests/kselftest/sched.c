@@ -6,6 +6,7 @@
  */
 #include "kselftest_harness.h"
 #include "debugfs.h"
+#include "ne1_fwabi.h"
 
 #define LEVELS		(DRM_NPUEDGE_PRIORITY_REALTIME + 1)
 #define SLOTS		64		/* jobs with parameters, profiles and marks of their own */
@@ -232,6 +233,44 @@ TEST_F_TIMEOUT(sched, equals_share_alike, 240)
 	EXPECT_GE(busy[0] + busy[1], enough);
 	EXPECT_GE(busy[0] * 5, busy[1] * 4);
 	EXPECT_GE(busy[1] * 5, busy[0] * 4);
+}
+
+/*
+ * A job of the lowest level, of many slices, behind work of the next one that does not end: it begins after the firmware's
+ * patience, and then has every second slice until it ends.
+ */
+TEST_F_TIMEOUT(sched, a_long_job_of_the_lowest_ends, 240)
+{
+	struct npu_client *c = &self->c;
+	volatile uint64_t *normal = (void *)(c->map + MARK(1)), *low = (void *)(c->map + MARK(2));
+	const uint32_t first = 4100;
+	const int busy_jobs = 24;
+	uint64_t waited, took, used;
+	uint32_t commands;
+	int queue, sync = npu_syncobj_create(c->fd);
+
+	commands = marking_stream(c->stream + first, MARKS, 1);
+	ASSERT_LE(first + commands, STREAM_ROOM);
+	queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_LOW);
+	ASSERT_GT(queue, 0);
+	close_gate(_metadata, self);
+	for (int i = 0; i < busy_jobs; i++)
+		ASSERT_EQ(0, start(c, self->chip.cores, c->queue, i ? 3 : 1, first, commands, 0));
+	ASSERT_EQ(0, start(c, self->chip.cores, queue, 2, first, commands, sync));
+	ASSERT_TRUE(wait_in_rings(1 + busy_jobs + 1));
+	open_gate(_metadata, self);
+	ASSERT_EQ(0, npu_wait(c->fd, sync, 12 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, sync));
+	EXPECT_GT(jobs_in_rings(), 0);
+
+	waited = low[0] - normal[0];
+	took = low[MARKS - 1] - low[0];
+	used = busy_ns(c, queue);
+	TH_LOG("waited %llu us, then took %llu us for %llu us of work", (unsigned long long)waited / 1000,
+	       (unsigned long long)took / 1000, (unsigned long long)used / 1000);
+	EXPECT_GE(waited, NE1_PATIENCE_NS * 9 / 10);
+	EXPECT_GE(used, 10 * SLICE_NS);
+	EXPECT_LE(took, 3 * used + 3 * SLICE_NS);
 }
 
 /* Intervals of all jobs that began between two times. */

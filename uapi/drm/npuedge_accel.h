@@ -471,7 +471,8 @@ struct drm_npuedge_vm_bind {
 enum drm_npuedge_priority {
 	/**
 	 * @DRM_NPUEDGE_PRIORITY_LOW: background work; where queues of normal priority keep the
-	 * device busy, one queue of this has a turn each second
+	 * device busy, one queue of this has a turn each second; a job that is put aside in it goes
+	 * on among theirs until it ends, with a second of device time at most
 	 */
 	DRM_NPUEDGE_PRIORITY_LOW = 0,
 	/** @DRM_NPUEDGE_PRIORITY_NORMAL: default */
