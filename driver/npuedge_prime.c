@@ -3,7 +3,17 @@
  * DOC: Sharing buffers by dma-buf
  *
  * Export: a dma-buf has a reference to its buffer, which so outlives the file that made it.  An
- * attached device of another driver pins the buffer.
+ * attached device of another driver pins the buffer.  That device need not see the CPU's caches,
+ * even if the NPU does, and may work on a copy in memory that it reaches:
+ *
+ * - what it is given is up to date when it is mapped;
+ * - from then on the CPU and the device exchange what they wrote where the CPU's access begins and
+ *   ends (DMA_BUF_IOCTL_SYNC), on behalf of all attached devices, and of the NPU as by BO_SYNC;
+ * - the end of a mapping leaves the caches alone, as it does with other DRM drivers: they may have
+ *   what the CPU or a coherent NPU wrote meanwhile.  Unless the device was given the memory for
+ *   writing only: that is then handed back.
+ *
+ * Write-combined memory is not in the caches, only copies of it need all this.
  *
  * Import: the attachment is static, so the exporter keeps the memory in place and there is nothing
  * to follow.  It ends with the buffer, or before when the device is unplugged: then the CPU alone
@@ -19,7 +29,9 @@
 
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
 #include <linux/scatterlist.h>
+#include <linux/slab.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -31,12 +43,151 @@
 #include "npuedge_gem.h"
 #include "npuedge_prime.h"
 
+/* What an attached device has of a buffer; protected by the reservation object. */
+struct npuedge_prime_user {
+	/* NULL: not mapped */
+	struct sg_table *sgt;
+	enum dma_data_direction dir;
+};
+
+static int npuedge_prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
+{
+	struct npuedge_prime_user *user;
+	int ret;
+
+	user = kzalloc_obj(*user, GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return -ENOMEM;
+
+	ret = drm_gem_map_attach(dma_buf, attach);
+	if (ret) {
+		kfree(user);
+		return ret;
+	}
+	attach->priv = user;
+	return 0;
+}
+
+static void npuedge_prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
+{
+	drm_gem_map_detach(dma_buf, attach);
+	kfree(attach->priv);
+}
+
+/* The helper would leave what the CPU wrote in its caches. */
+static struct sg_table *npuedge_prime_map(struct dma_buf_attachment *attach,
+					  enum dma_data_direction dir)
+{
+	struct npuedge_prime_user *user = attach->priv;
+	struct sg_table *sgt;
+	int ret;
+
+	sgt = npuedge_gem_copy_sgt(attach->dmabuf->priv);
+	if (IS_ERR(sgt))
+		return sgt;
+
+	ret = dma_map_sgtable(attach->dev, sgt, dir, 0);
+	if (ret) {
+		sg_free_table(sgt);
+		kfree(sgt);
+		return ERR_PTR(ret);
+	}
+	user->sgt = sgt;
+	user->dir = dir;
+	return sgt;
+}
+
+static void npuedge_prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+				enum dma_data_direction dir)
+{
+	struct npuedge_prime_user *user = attach->priv;
+
+	user->sgt = NULL;
+	dma_unmap_sgtable(attach->dev, sgt, dir,
+			  dir == DMA_FROM_DEVICE ? 0 : DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+static void npuedge_prime_sync_user(struct dma_buf_attachment *attach, enum dma_data_direction dir,
+				    bool for_cpu)
+{
+	struct npuedge_prime_user *user = attach->priv;
+
+	if (!user->sgt)
+		return;
+	/* It only reads, or only writes, whatever the CPU does. */
+	if (user->dir != DMA_BIDIRECTIONAL)
+		dir = user->dir;
+	if (!for_cpu)
+		dma_sync_sgtable_for_device(attach->dev, user->sgt, dir);
+	else if (dir != DMA_TO_DEVICE)
+		dma_sync_sgtable_for_cpu(attach->dev, user->sgt, dir);
+}
+
+/*
+ * Without an attachment the buffer may have been evicted, then the NPU does not have it either.
+ * After an unplug the NPU has nothing, the others still do.
+ */
+static void npuedge_prime_sync(struct dma_buf *dma_buf, enum dma_data_direction dir, bool for_cpu)
+{
+	struct npuedge_gem *bo = to_npuedge_gem(dma_buf->priv);
+	struct device *dev = bo->base.dev->dev;
+	struct dma_buf_attachment *attach;
+
+	dma_resv_assert_held(dma_buf->resv);
+
+	list_for_each_entry(attach, &dma_buf->attachments, node)
+		npuedge_prime_sync_user(attach, dir, for_cpu);
+	if (!bo->sgt)
+		return;
+	if (for_cpu)
+		dma_sync_sgtable_for_cpu(dev, bo->sgt, dir);
+	else
+		dma_sync_sgtable_for_device(dev, bo->sgt, dir);
+}
+
+static int npuedge_prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
+{
+	bool write = dir != DMA_FROM_DEVICE;
+	long ret;
+
+	/* dma-buf waits as well, but afterwards: what is not written yet cannot be fetched. */
+	ret = dma_resv_wait_timeout(dma_buf->resv, dma_resv_usage_rw(write), true,
+				    MAX_SCHEDULE_TIMEOUT);
+	if (ret < 0)
+		return ret;
+
+	ret = dma_resv_lock_interruptible(dma_buf->resv, NULL);
+	if (ret)
+		return ret;
+	npuedge_prime_sync(dma_buf, dir, true);
+	dma_resv_unlock(dma_buf->resv);
+	return 0;
+}
+
+static int npuedge_prime_end_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
+{
+	struct npuedge_gem *bo = to_npuedge_gem(dma_buf->priv);
+
+	dma_resv_lock(dma_buf->resv, NULL);
+	if (bo->wc) {
+		/* Whoever is told that the access has ended finds what is still being combined. */
+		wmb();
+	}
+	npuedge_prime_sync(dma_buf, dir, false);
+	dma_resv_unlock(dma_buf->resv);
+	return 0;
+}
+
 static const struct dma_buf_ops npuedge_prime_ops = {
-	.attach = drm_gem_map_attach,
-	.detach = drm_gem_map_detach,
-	.map_dma_buf = drm_gem_map_dma_buf,
-	.unmap_dma_buf = drm_gem_unmap_dma_buf,
+	.attach = npuedge_prime_attach,
+	.detach = npuedge_prime_detach,
+	.map_dma_buf = npuedge_prime_map,
+	.unmap_dma_buf = npuedge_prime_unmap,
 	.release = drm_gem_dmabuf_release,
+	.begin_cpu_access = npuedge_prime_begin_cpu_access,
+	.end_cpu_access = npuedge_prime_end_cpu_access,
 	.mmap = drm_gem_dmabuf_mmap,
 	.vmap = drm_gem_dmabuf_vmap,
 	.vunmap = drm_gem_dmabuf_vunmap,

@@ -180,4 +180,17 @@ static inline uint32_t npu_slow_count(struct npu_client *c, long ms)
 	return count < 1 ? 1 : count > 8000 ? 8000 : count;
 }
 
+/*
+ * With swiotlb=force on the kernel's command line devices have copies of all memory that they are given, so that calls
+ * are noticed that do nothing where a device sees the CPU's caches.
+ */
+static inline bool npu_devices_have_copies(void)
+{
+	char *cmdline = npu_read_file("/proc/cmdline", NULL);
+	bool copies = cmdline && strstr(cmdline, "swiotlb=force");
+
+	free(cmdline);
+	return copies;
+}
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* dma-bufs: buffers of others, our buffers in the hands of others, and fences both ways. */
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <drm/vgem_drm.h>
@@ -257,6 +258,128 @@ TEST_F(dmabuf, sync_is_for_own_buffers)
 	EXPECT_EQ(-EOPNOTSUPP, npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &sync));
 	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, sync.handle, DRM_NPUEDGE_MADV_DONTNEED, NULL));
 	close(dmabuf);
+}
+
+/* npu_copy() of a word where the device may have a copy of its client's own buffer. */
+static int copy_word(struct npu_client *c, uint64_t src_va, uint64_t dst_va)
+{
+	struct drm_npuedge_bo_sync sync = {
+		.handle = c->bo, .flags = DRM_NPUEDGE_SYNC_FOR_DEVICE, .size = NPU_CLIENT_SIZE,
+	};
+	uint32_t size = npu_copy_stream(c->stream, 0, 4);
+	int ret;
+
+	c->params->base[1] = src_va;
+	c->params->base[2] = dst_va;
+	c->stream[0].dma.base = 1;
+	c->stream[1].dma.base = 2;
+	ret = npu_ioctl(c->fd, DRM_IOCTL_NPUEDGE_BO_SYNC, &sync);
+	ret = ret ? ret : npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync);
+	ret = ret ? ret : npu_wait(c->fd, c->sync, NPU_WAIT_NS);
+	return ret ? ret : npu_sync_status(c->fd, c->sync);
+}
+
+/* The device, of which nobody knows how it sees memory, and the CPU pass words on to each other by the dma-buf alone. */
+static void exchange(struct __test_metadata *_metadata, struct npu_client *c, int dmabuf, volatile uint32_t *map)
+{
+	const uint32_t last = SIZE / 4 - 1;
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+		map[0] = i;
+		map[last] = 0;
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+		EXPECT_EQ(1, copy_word(c, VA, VA + last * 4));
+		if (npu_devices_have_copies())
+			EXPECT_EQ(0, map[last]);
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(i, map[last]);
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	}
+}
+
+/* A node of another device of ours, or -ENODEV. */
+static int open_another(struct npu_client *c)
+{
+	struct stat first, other;
+
+	fstat(c->fd, &first);
+	for (int i = 0; i < 16; i++) {
+		char path[32];
+		int fd;
+
+		snprintf(path, sizeof(path), "/dev/accel/accel%d", i);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && !fstat(fd, &other) && other.st_rdev != first.st_rdev)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -ENODEV;
+}
+
+FIXTURE(cpu_access) {
+	struct npu_client c, other;
+	int bo, dmabuf;
+	uint32_t *map;
+};
+
+FIXTURE_VARIANT(cpu_access) {
+	uint32_t flags;
+};
+
+FIXTURE_VARIANT_ADD(cpu_access, cached) { .flags = 0 };
+FIXTURE_VARIANT_ADD(cpu_access, write_combined) { .flags = DRM_NPUEDGE_BO_WC };
+
+FIXTURE_SETUP(cpu_access)
+{
+	int ret = npu_client_init(&self->c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	self->bo = npu_bo_create(self->c.fd, SIZE, variant->flags, 0);
+	self->dmabuf = npu_export(self->c.fd, self->bo, DRM_RDWR);
+	ASSERT_GE(self->dmabuf, 0);
+	self->map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, self->dmabuf, 0);
+	ASSERT_NE(MAP_FAILED, self->map);
+	TH_LOG("devices %s", npu_devices_have_copies() ? "have copies" : "see the CPU's caches");
+}
+
+FIXTURE_TEARDOWN(cpu_access)
+{
+	munmap(self->map, SIZE);
+	close(self->dmabuf);
+	npu_client_fini(&self->c);
+	npu_client_fini(&self->other);
+}
+
+TEST_F(cpu_access, reaches_the_exporter)
+{
+	/* it has no memory yet */
+	EXPECT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+	EXPECT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+	ASSERT_EQ(0, npu_map(self->c.fd, self->c.vm, self->bo, VA, 0, SIZE, 0));
+	exchange(_metadata, &self->c, self->dmabuf, self->map);
+}
+
+TEST_F(cpu_access, reaches_another_device)
+{
+	const char *text = getenv("NPU_DEVICES");
+	struct npu_client *other = &self->other;
+	int fd = open_another(&self->c);
+
+	if (fd == -ENODEV && (!text || atoi(text) < 2))
+		SKIP(return, "1 npuedge devices");
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, npu_client_init_fd(other, fd));
+	self->map[0] = 0x600d; /* before it is given to the other one */
+	ASSERT_EQ(0, npu_map(fd, other->vm, npu_import(fd, self->dmabuf), VA, 0, SIZE, 0));
+	EXPECT_EQ(1, copy_word(other, VA, VA + 4));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(0x600d, self->map[1]);
+	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	exchange(_metadata, other, self->dmabuf, self->map);
 }
 
 /* A job that does nothing but use a buffer, as others see it. */
