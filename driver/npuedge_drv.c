@@ -524,7 +524,10 @@ static const struct file_operations npuedge_fops = {
  *
  * - 1.0: first interface
  * - 1.1: calls about buffers, state of address spaces, performance monitors, events; asynchronous
- *   VM_BIND; jobs that may run again; implicit synchronisation; see uapi/drm/npuedge_accel.h
+ *   VM_BIND; jobs that may run again; implicit synchronisation
+ * - 1.2: limits of queues and address spaces in DEV_QUERY; QUEUE_CREATE fails with -EDQUOT
+ *
+ * The header of the interface has the details.
  */
 const struct drm_driver npuedge_drm_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_SYNCOBJ |

@@ -597,7 +597,7 @@ struct drm_npuedge_sync {
 struct drm_npuedge_stream {
 	/** @va: device address, multiple of 64 */
 	__u64 va;
-	/** @size: bytes, > 0, multiple of 64 */
+	/** @size: bytes, > 0, multiple of 64; 32 bits, as in what the device is told of a stream */
 	__u32 size;
 	/** @pad: 0 */
 	__u32 pad;
