@@ -382,6 +382,7 @@ static void npuedge_bind_job_push(struct npuedge_bind_job *job, struct drm_exec 
 	mutex_unlock(&vm->op_lock);
 	dma_fence_put(last);
 
+	/* A worker frees it, by our code, perhaps when the last file is gone. */
 	__module_get(THIS_MODULE);
 	drm_sched_entity_push_job(&job->base);
 	npuedge_sync_signal(signals, finished);

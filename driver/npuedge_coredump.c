@@ -138,6 +138,8 @@ struct npuedge_coredump {
 	u32 area_used;
 	/** @area_size: bytes of @area */
 	u32 area_size;
+	/** @bo_bytes: how much of it is for buffers; constant */
+	u32 bo_bytes;
 	/** @area: contents of @pieces */
 	void *area;
 	/** @time_ns: device time */
@@ -308,7 +310,7 @@ static void npuedge_dump_vm_locked(struct npuedge_coredump *d)
 	for (u32 i = 0; i < d->desc.cores && i < ARRAY_SIZE(streams); i++)
 		npuedge_dump_add_piece(d, streams[i], d->desc.stream[i].va, d->desc.stream[i].size);
 
-	end = d->area_used + npuedge_coredump_bo_bytes;
+	end = d->area_used + d->bo_bytes;
 	d->area_size = end;
 	drm_gpuvm_for_each_va(gva, &vm->base) {
 		if (gva == &vm->base.kernel_alloc_node)
@@ -632,7 +634,6 @@ static void npuedge_coredump_fini(struct drm_device *drm, void *arg)
  */
 int npuedge_coredump_init(struct npuedge_device *edev)
 {
-	u32 bo_bytes = min_t(u32, npuedge_coredump_bo_bytes, NPUEDGE_DUMP_BO_LIMIT);
 	struct npuedge_coredump *d;
 	int ret;
 
@@ -644,7 +645,8 @@ int npuedge_coredump_init(struct npuedge_device *edev)
 		return -ENOMEM;
 
 	d->edev = edev;
-	d->area = vmalloc(NPUEDGE_DUMP_JOB_BYTES + bo_bytes);
+	d->bo_bytes = min_t(u32, npuedge_coredump_bo_bytes, NPUEDGE_DUMP_BO_LIMIT);
+	d->area = vmalloc(NPUEDGE_DUMP_JOB_BYTES + d->bo_bytes);
 	INIT_WORK(&d->work, npuedge_dump_work);
 	ret = drmm_add_action_or_reset(&edev->base, npuedge_coredump_fini, d);
 	if (ret)
@@ -652,7 +654,6 @@ int npuedge_coredump_init(struct npuedge_device *edev)
 	if (!d->area)
 		return -ENOMEM;
 
-	npuedge_coredump_bo_bytes = bo_bytes;
 	edev->coredump = d;
 	return 0;
 }

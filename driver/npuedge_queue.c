@@ -722,6 +722,7 @@ struct npuedge_queue *npuedge_queue_create(struct npuedge_device *edev, struct n
 	q->vm = npuedge_vm_get(vm);
 	q->listener = npuedge_listener_get(listener);
 	drm_dev_get(&edev->base);
+	/* A worker frees it, by our code, perhaps when the last file and the device are gone. */
 	__module_get(THIS_MODULE);
 
 	ret = npuedge_queue_start(q);
