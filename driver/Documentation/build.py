@@ -46,7 +46,7 @@ def plain(text):
 def main():
     tool, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    for page in ("index", "uapi"):
+    for page in ("index", "uapi", "upstream"):
         with open(os.path.join(HERE, page + ".rst"), encoding="utf-8") as file:
             text = DIRECTIVE.sub(lambda m: expand(tool, m), file.read())
         text = re.sub(r"^\.\. toctree::\n   :maxdepth: 1\n\n   uapi\n", "See `the interface <uapi.html>`_.\n",
