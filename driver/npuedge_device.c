@@ -323,7 +323,7 @@ int npuedge_device_init(struct npuedge_device *edev)
 		return dev_err_probe(edev->dev, ret, "firmware does not boot\n");
 	}
 
-	npuedge_irq_enable(edev);
+	npuedge_irq_enable(edev, NPUEDGE_IRQ_OFF_STOPPED);
 	drm_info(&edev->base, "%s: %u core%s, firmware %u.%u.%u %s\n", edev->chip.name,
 		 edev->chip.cores, str_plural(edev->chip.cores), edev->fw->info.version >> 24,
 		 edev->fw->info.version >> 16 & 0xff, edev->fw->info.version & 0xffff,

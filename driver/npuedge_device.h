@@ -113,14 +113,16 @@ struct npuedge_device {
 		bool shared;
 		/** @irq.wired: lines are levels, not messages */
 		bool wired;
-		/** @irq.lock: one change of @irq.enabled at a time */
+		/** @irq.lock: one change of @irq.off at a time */
 		struct mutex lock;
 		/** @irq.mask_lock: protects the members below, and the enable register */
 		spinlock_t mask_lock;
-		/** @irq.enabled: handlers may run */
-		bool enabled;
+		/** @irq.off: enum npuedge_irq_off, as bits; handlers may run if there is none */
+		u32 off;
 		/** @irq.masked: NE1_IRQ_* that came too often and are off for a while */
 		u32 masked;
+		/** @irq.until: how long they are, in jiffies */
+		unsigned long until[NPUEDGE_IRQ_COUNTS];
 		/** @irq.window: when the window of counting began, in jiffies, by vector */
 		unsigned long window[NPUEDGE_IRQ_COUNTS];
 		/** @irq.count: interrupts within the window */

@@ -71,7 +71,7 @@ static void npuedge_irq_write_mask(struct npuedge_device *edev)
 	lockdep_assert_held(&edev->irq.mask_lock);
 
 	npuedge_write(edev, NE1_REG_IRQ_ENABLE,
-		      edev->irq.enabled ? NE1_IRQ_ALL & ~edev->irq.masked : 0);
+		      edev->irq.off ? 0 : NE1_IRQ_ALL & ~edev->irq.masked);
 }
 
 /*
@@ -92,6 +92,38 @@ static int npuedge_irq_masked_line(struct npuedge_device *edev, enum npuedge_vec
 	return edev->irq.line[vector];
 }
 
+/* When the first of the masked vectors is due, or at once for the work to find out. */
+static void npuedge_irq_unmask_later(struct npuedge_device *edev)
+{
+	unsigned long now = jiffies, delay = MAX_JIFFY_OFFSET;
+
+	lockdep_assert_held(&edev->irq.mask_lock);
+
+	for (u32 i = 0; i < NPUEDGE_IRQ_COUNTS; i++) {
+		if (!(edev->irq.masked & BIT(i)))
+			continue;
+		if (time_after_eq(now, edev->irq.until[i]))
+			delay = 0;
+		else
+			delay = min(delay, edev->irq.until[i] - now);
+	}
+	if (edev->irq.masked)
+		mod_delayed_work(system_dfl_wq, &edev->irq.unmask_work, delay);
+}
+
+/* Any user's jobs may fault as often as they like: no news for the administrator. */
+static void npuedge_irq_report_storm(struct npuedge_device *edev, enum npuedge_vector vector)
+{
+	const char *name = npuedge_vector_names[vector];
+	u32 pause = npuedge_storms[vector].pause;
+
+	if (vector == NPUEDGE_VECTOR_MMU)
+		drm_dbg(&edev->base, "interrupt storm on vector %s, off for %u ms\n", name, pause);
+	else
+		dev_warn_ratelimited(edev->dev, "interrupt storm on vector %s, off for %u ms\n",
+				     name, pause);
+}
+
 /* Count an interrupt; mask its cause if there are too many. */
 static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector vector)
 {
@@ -109,20 +141,18 @@ static void npuedge_irq_count(struct npuedge_device *edev, enum npuedge_vector v
 		edev->irq.count[NPUEDGE_VECTOR_NONE]--;
 	if (++edev->irq.count[vector] > storm->limit && !(edev->irq.masked & BIT(vector))) {
 		edev->irq.masked |= BIT(vector);
+		edev->irq.until[vector] = jiffies + msecs_to_jiffies(storm->pause);
 		edev->irq.storms++;
 		npuedge_irq_write_mask(edev);
 		if (line >= 0)
 			disable_irq_nosync(line);
+		npuedge_irq_unmask_later(edev);
 		masked = true;
 	}
 	spin_unlock_irq(&edev->irq.mask_lock);
 
-	if (masked) {
-		dev_warn_ratelimited(edev->dev, "interrupt storm on vector %s, off for %u ms\n",
-				     npuedge_vector_names[vector], storm->pause);
-		queue_delayed_work(system_dfl_wq, &edev->irq.unmask_work,
-				   msecs_to_jiffies(storm->pause));
-	}
+	if (masked)
+		npuedge_irq_report_storm(edev, vector);
 }
 
 /*
@@ -251,6 +281,24 @@ static irqreturn_t npuedge_irq_shared(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+/* Those whose time is over; returns them. */
+static u32 npuedge_irq_unmask(struct npuedge_device *edev)
+{
+	u32 over = 0;
+
+	lockdep_assert_held(&edev->irq.mask_lock);
+
+	for (u32 i = 0; i < NPUEDGE_IRQ_COUNTS; i++) {
+		if (!(edev->irq.masked & BIT(i)) || time_before(jiffies, edev->irq.until[i]))
+			continue;
+		over |= BIT(i);
+		edev->irq.count[i] = 0;
+	}
+	edev->irq.masked &= ~over;
+	npuedge_irq_unmask_later(edev);
+	return over;
+}
+
 /* What was masked may come again; what came meanwhile is looked at. */
 static void npuedge_irq_unmask_work(struct work_struct *work)
 {
@@ -260,10 +308,8 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 	u32 status = 0, masked;
 
 	spin_lock_irq(&edev->irq.mask_lock);
-	masked = edev->irq.masked;
-	edev->irq.masked = 0;
-	memset(edev->irq.count, 0, sizeof(edev->irq.count));
-	if (awake && edev->irq.enabled) {
+	masked = npuedge_irq_unmask(edev);
+	if (awake && !edev->irq.off) {
 		npuedge_irq_write_mask(edev);
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	}
@@ -288,38 +334,45 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 		pm_runtime_put_autosuspend(edev->dev);
 }
 
-static void npuedge_irq_set(struct npuedge_device *edev, bool enable)
+/* True if interrupts, which were off, are on now. */
+static bool npuedge_irq_set(struct npuedge_device *edev, u32 off, u32 on)
 {
 	u32 lines = edev->irq.shared ? 1 : NPUEDGE_VECTORS;
+	bool was_off, is_off;
 
 	guard(mutex)(&edev->irq.lock);
-	if (edev->irq.enabled == enable)
-		return;
 
 	spin_lock_irq(&edev->irq.mask_lock);
-	edev->irq.enabled = enable;
-	npuedge_irq_write_mask(edev);
+	was_off = edev->irq.off;
+	edev->irq.off = (edev->irq.off | off) & ~on;
+	is_off = edev->irq.off;
+	/* Whoever resets the device clears the register. */
+	if (!was_off || !is_off)
+		npuedge_irq_write_mask(edev);
 	spin_unlock_irq(&edev->irq.mask_lock);
-	for (u32 i = 0; i < lines; i++) {
-		if (enable)
-			enable_irq(edev->irq.line[i]);
-		else
+	for (u32 i = 0; was_off != is_off && i < lines; i++) {
+		if (is_off)
 			disable_irq(edev->irq.line[i]);
+		else
+			enable_irq(edev->irq.line[i]);
 	}
+	return was_off && !is_off;
 }
 
 /**
  * npuedge_irq_enable() - let the device raise interrupts
  * @edev: device
+ * @reason: why it did not; there may be other reasons, for which it still does not
  *
  * What happened before raises no interrupt any more, so it is looked at once.
  */
-void npuedge_irq_enable(struct npuedge_device *edev)
+void npuedge_irq_enable(struct npuedge_device *edev, enum npuedge_irq_off reason)
 {
 	u32 status;
 
-	npuedge_irq_set(edev, true);
-	npuedge_queues_process(edev);
+	if (!npuedge_irq_set(edev, 0, reason))
+		return;
+	npuedge_irq_look(edev);
 
 	status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	if (status & NE1_IRQ_FATAL && !(status & ~NE1_IRQ_ALL))
@@ -329,10 +382,11 @@ void npuedge_irq_enable(struct npuedge_device *edev)
 /**
  * npuedge_irq_disable() - stop interrupts and wait for the handlers that run
  * @edev: device
+ * @reason: why, until npuedge_irq_enable() says the same
  */
-void npuedge_irq_disable(struct npuedge_device *edev)
+void npuedge_irq_disable(struct npuedge_device *edev, enum npuedge_irq_off reason)
 {
-	npuedge_irq_set(edev, false);
+	npuedge_irq_set(edev, reason, 0);
 }
 
 /**
@@ -343,6 +397,11 @@ void npuedge_irq_flush(struct npuedge_device *edev)
 {
 	flush_delayed_work(&edev->irq.again_work);
 	/* Lines that are off must be on again. */
+	spin_lock_irq(&edev->irq.mask_lock);
+	for (u32 i = 0; i < NPUEDGE_IRQ_COUNTS; i++)
+		edev->irq.until[i] = jiffies;
+	npuedge_irq_unmask_later(edev);
+	spin_unlock_irq(&edev->irq.mask_lock);
 	flush_delayed_work(&edev->irq.unmask_work);
 }
 
@@ -387,6 +446,7 @@ int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev)
 	INIT_DELAYED_WORK(&edev->irq.again_work, npuedge_irq_again_work);
 	INIT_DELAYED_WORK(&edev->irq.unmask_work, npuedge_irq_unmask_work);
 	npuedge_write(edev, NE1_REG_IRQ_ENABLE, 0);
+	edev->irq.off = NPUEDGE_IRQ_OFF_STOPPED;
 	edev->irq.wired = edev->dma_dev == edev->dev;
 	for (u32 i = 0; i < NPUEDGE_VECTORS; i++) {
 		ret = platform_get_irq_byname_optional(pdev, npuedge_vector_names[i]);

@@ -23,18 +23,24 @@
 
 static int npuedge_pm_runtime_suspend(struct device *dev)
 {
-	npuedge_irq_disable(dev_get_drvdata(dev));
-	return 0;
+	struct npuedge_device *edev = dev_get_drvdata(dev);
+
+	npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_IDLE);
+	/* The last interrupts may have asked for a reset, which needs the device awake. */
+	if (!atomic_read(&edev->reset.pending) || READ_ONCE(edev->lost))
+		return 0;
+
+	npuedge_irq_enable(edev, NPUEDGE_IRQ_OFF_IDLE);
+	return -EBUSY;
 }
 
 static int npuedge_pm_runtime_resume(struct device *dev)
 {
 	struct npuedge_device *edev = dev_get_drvdata(dev);
 
-	if (!READ_ONCE(edev->lost)) {
+	if (!READ_ONCE(edev->lost))
 		npuedge_mmu_resume(edev);
-		npuedge_irq_enable(edev);
-	}
+	npuedge_irq_enable(edev, NPUEDGE_IRQ_OFF_IDLE);
 	return 0;
 }
 

@@ -207,7 +207,7 @@ static int npuedge_reset_try(struct npuedge_device *edev, struct npuedge_queue *
 {
 	int ret;
 
-	npuedge_irq_disable(edev);
+	npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_STOPPED);
 	ret = npuedge_hw_reset(edev);
 	if (ret)
 		return ret;
@@ -217,7 +217,7 @@ static int npuedge_reset_try(struct npuedge_device *edev, struct npuedge_queue *
 	if (ret)
 		return ret;
 
-	npuedge_irq_enable(edev);
+	npuedge_irq_enable(edev, NPUEDGE_IRQ_OFF_STOPPED);
 	ret = npuedge_perfmon_restore(edev);
 	ret = ret ?: npuedge_reset_restore_queues(edev, guilty);
 	/* Its panic would have asked for a reset, and been told that there is one. */
@@ -245,7 +245,7 @@ static void npuedge_reset_lose_queues(struct npuedge_device *edev)
 {
 	struct npuedge_queue *q, *tmp;
 
-	npuedge_irq_disable(edev);
+	npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_LOST);
 	if (npuedge_hw_reset(edev)) {
 		drm_err(&edev->base, "device does not stop\n");
 		npuedge_pci_stop_dma(edev->dma_dev);
@@ -356,6 +356,16 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 	}
 }
 
+/*
+ * After a reset.  Firmware that has stopped since it was looked at could say so, but who heard that
+ * was told that a reset is due; the next job to time out would take the blame.
+ */
+static void npuedge_reset_look_again(struct npuedge_device *edev)
+{
+	if (!READ_ONCE(edev->lost) && npuedge_fw_check(edev))
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_PANIC);
+}
+
 /* What a reset has led to: step 3 if it failed. */
 static void npuedge_reset_conclude(struct npuedge_device *edev, struct npuedge_queue *guilty,
 				   u32 reason, int error)
@@ -422,8 +432,10 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
 
-	if (!stopped)
-		npuedge_reset_report(edev, reason, ret);
+	if (stopped)
+		return;
+	npuedge_reset_report(edev, reason, ret);
+	npuedge_reset_look_again(edev);
 }
 
 static void npuedge_reset_work(struct work_struct *work)
@@ -603,7 +615,7 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 	if (dry) {
 		npuedge_reset_begin(edev);
 		edev->reset.asleep = true;
-		npuedge_irq_disable(edev);
+		npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_STOPPED);
 		npuedge_hw_reset(edev);
 		npuedge_reset_judge_queues(edev);
 	}
@@ -644,6 +656,7 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	npuedge_reset_end(edev);
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
+	npuedge_reset_look_again(edev);
 	return ret;
 }
 
@@ -657,7 +670,7 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 		edev->reset.asleep = true;
 		edev->reset.bus = true;
 		npuedge_reset_stop_queues(edev);
-		npuedge_irq_disable(edev);
+		npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_STOPPED);
 		/* If it does not obey, then it will the bus. */
 		npuedge_hw_reset(edev);
 		/* Nobody shall find a fault later, and look for its reason in registers. */
@@ -717,8 +730,10 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
 
-	if (stopped)
+	if (stopped) {
 		npuedge_reset_report(edev, NPUEDGE_RESET_BUS, ret);
+		npuedge_reset_look_again(edev);
+	}
 	pm_runtime_mark_last_busy(edev->dev);
 	pm_runtime_put_autosuspend(edev->dev);
 }
