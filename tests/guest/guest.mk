@@ -8,3 +8,12 @@ $(O)/tests/guest/bad_jobs: tests/guest/bad_jobs.c tests/kselftest/npuedge.h test
 		$(libdrm-cflags) $< -o $@
 
 guest-programs: $(O)/tests/guest/bad_jobs
+
+# npuedge_soc.ko for the kernel of KDIR; Kbuild writes beside the sources, so it gets a copy.
+.PHONY: soc-module
+soc-module: KMOD = $(O)/soc/$(KRELEASE)
+soc-module:
+	@mkdir -p $(KMOD)/hw
+	@cp -p driver/hw/*.h $(KMOD)/hw/
+	@cp -p tests/guest/soc/* $(KMOD)/
+	+$(Q)$(kbuild) W=1 modules

@@ -44,7 +44,7 @@ static inline int inject_slot(char *path, size_t size)
 	glob_t found;
 	int ret = -ENODEV;
 
-	if (!npu_slot(slot, sizeof(slot))) {
+	if (!npu_slot(slot, sizeof(slot)) && !strstr(slot, ".npu")) {
 		snprintf(path, size, "/sys/bus/pci/devices/%s", slot);
 		return 0;
 	}

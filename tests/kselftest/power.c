@@ -12,7 +12,7 @@
 #include "debugfs.h"
 #include "vgem.h"
 
-#define POWER		"/sys/bus/platform/drivers/npuedge/*npuedge*/power/"
+#define POWER	"/sys/bus/platform/drivers/npuedge/*/power/"
 #define FAILURES	1000
 #define CANCELLED	100
 #define THREADS		4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tests that take the driver off its device share.  The device is a PCI function; its driver makes a
- * platform device, to which the driver proper binds.
+ * What tests that take the driver off its device share.  The device is a PCI function, whose driver makes a
+ * platform device for the driver proper to bind to, or one of the device tree.
  */
 #ifndef NPUEDGE_SELFTEST_SYSFS_H
 #define NPUEDGE_SELFTEST_SYSFS_H
@@ -13,6 +13,7 @@
 #include "npuedge.h"
 
 #define NPU_PCI_DRIVER	"/sys/bus/pci/drivers/npuedge-pci"
+#define NPU_SOC_DRIVER	"/sys/bus/platform/drivers/npuedge"
 
 static inline int npu_write_file(const char *path, const void *data, size_t size)
 {
@@ -44,12 +45,14 @@ static inline int npu_glob(const char *pattern, char *path, size_t size)
 	return ret;
 }
 
-/* Name of the PCI function that the driver is bound to, such as 0000:01:00.0. */
+/* Name of the PCI function that the driver is bound to, such as 0000:01:00.0, or of the device, such as 10000000.npu. */
 static inline int npu_slot(char *slot, size_t size)
 {
 	char path[256];
 	int ret = npu_glob(NPU_PCI_DRIVER "/0000:*", path, sizeof(path));
 
+	if (ret)
+		ret = npu_glob(NPU_SOC_DRIVER "/*.npu", path, sizeof(path));
 	if (!ret)
 		snprintf(slot, size, "%s", basename(path));
 	return ret;
@@ -57,12 +60,12 @@ static inline int npu_slot(char *slot, size_t size)
 
 static inline int npu_unbind(const char *slot)
 {
-	return npu_write_text(NPU_PCI_DRIVER "/unbind", slot);
+	return npu_write_text(strstr(slot, ".npu") ? NPU_SOC_DRIVER "/unbind" : NPU_PCI_DRIVER "/unbind", slot);
 }
 
 static inline int npu_bind(const char *slot)
 {
-	return npu_write_text(NPU_PCI_DRIVER "/bind", slot);
+	return npu_write_text(strstr(slot, ".npu") ? NPU_SOC_DRIVER "/bind" : NPU_PCI_DRIVER "/bind", slot);
 }
 
 /* Opens the device as soon as it is there, for at most 5 s (times npu_slowness()). */
