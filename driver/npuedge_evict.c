@@ -19,6 +19,7 @@
  * A buffer whose contents were dropped is not put back: a job that uses it faults.
  */
 
+#include <linux/cleanup.h>
 #include <linux/jiffies.h>
 #include <linux/pm_runtime.h>
 #include <linux/sched/signal.h>
@@ -238,18 +239,14 @@ bool npuedge_evict(struct npuedge_gem *bo)
 /* Any mapping of the buffer that is not in the page tables; it exists while the VM is locked. */
 static struct npuedge_va *npuedge_evict_find(struct npuedge_vm *vm, struct drm_gpuvm_bo *vm_bo)
 {
-	struct npuedge_va *found = NULL;
 	struct drm_gpuva *va;
 
-	mutex_lock(&vm->op_lock);
+	guard(mutex)(&vm->op_lock);
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
-		if (to_npuedge_va(va)->evicted) {
-			found = to_npuedge_va(va);
-			break;
-		}
+		if (to_npuedge_va(va)->evicted)
+			return to_npuedge_va(va);
 	}
-	mutex_unlock(&vm->op_lock);
-	return found;
+	return NULL;
 }
 
 /* Behind those that are still to be mapped, so that the next one is found at once. */

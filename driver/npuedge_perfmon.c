@@ -12,6 +12,7 @@
  */
 
 #include <linux/capability.h>
+#include <linux/cleanup.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_managed.h>
@@ -206,23 +207,19 @@ int npuedge_perfmon_restore(struct npuedge_device *edev)
 static int npuedge_perfmon_try_begin(struct npuedge_device *edev)
 {
 	struct npuedge_queue *q;
-	int ret = -ECANCELED;
+	int ret;
 
-	down_read(&edev->reset.lock);
+	guard(rwsem_read)(&edev->reset.lock);
 	if (atomic_read(&edev->reset.pending))
-		goto out_unlock;
+		return -ECANCELED;
 
-	mutex_lock(&edev->queues.lock);
-	list_for_each_entry(q, &edev->queues.list, node)
-		npuedge_counters_begin(q->counters);
-	mutex_unlock(&edev->queues.lock);
+	scoped_guard(mutex, &edev->queues.lock)
+		list_for_each_entry(q, &edev->queues.list, node)
+			npuedge_counters_begin(q->counters);
 
 	ret = npuedge_perfmon_tell(edev, true);
 	if (!ret)
 		WRITE_ONCE(edev->perfmon.on, true);
-
-out_unlock:
-	up_read(&edev->reset.lock);
 	return ret;
 }
 
@@ -381,14 +378,14 @@ int npuedge_perfmon_destroy(struct npuedge_file *f, u32 id)
 	struct npuedge_device *edev = f->edev;
 	struct npuedge_perfmon *mon;
 
-	mutex_lock(&edev->perfmon.lock);
+	guard(mutex)(&edev->perfmon.lock);
 	mon = xa_erase(&f->perfmons, id);
-	if (mon) {
-		npuedge_perfmon_free(mon);
-		npuedge_perfmon_unuse(edev);
-	}
-	mutex_unlock(&edev->perfmon.lock);
-	return mon ? 0 : -ENOENT;
+	if (!mon)
+		return -ENOENT;
+
+	npuedge_perfmon_free(mon);
+	npuedge_perfmon_unuse(edev);
+	return 0;
 }
 
 /**
@@ -411,17 +408,17 @@ static int npuedge_perfmon_snapshot(struct npuedge_file *f, u32 id, bool reset, 
 	struct npuedge_perfmon *mon;
 	u64 total[NE1_COUNTERS];
 
-	mutex_lock(&edev->perfmon.lock);
+	guard(mutex)(&edev->perfmon.lock);
 	mon = xa_load(&f->perfmons, id);
-	if (mon) {
-		npuedge_perfmon_totals(edev, mon, total);
-		for (u32 i = 0; i < NE1_COUNTERS; i++)
-			values[i] = total[i] - mon->base[i];
-		if (reset)
-			memcpy(mon->base, total, sizeof(total));
-	}
-	mutex_unlock(&edev->perfmon.lock);
-	return mon ? 0 : -ENOENT;
+	if (!mon)
+		return -ENOENT;
+
+	npuedge_perfmon_totals(edev, mon, total);
+	for (u32 i = 0; i < NE1_COUNTERS; i++)
+		values[i] = total[i] - mon->base[i];
+	if (reset)
+		memcpy(mon->base, total, sizeof(total));
+	return 0;
 }
 
 static int npuedge_perfmon_put_values(const struct drm_npuedge_array *array,
