@@ -24,50 +24,59 @@ static inline void nth_hush(const char *pattern)
 	globfree(&found);
 }
 
-/* Where a function of the kernel begins and ends; 0 or -errno. */
+/*
+ * Where a function of the kernel begins and ends; 0 or -errno.  To print all symbols takes the kernel seconds; those of
+ * modules are in an order of their own.
+ */
 static inline int nth_function(const char *name, unsigned long long *start, unsigned long long *end)
 {
-	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long long at;
-	char symbol[256];
+	char *text = npu_read_file("/proc/kallsyms", NULL), *line, *next;
+	char word[72];
+	size_t len = snprintf(word, sizeof(word), " %s", name);
 
 	*start = 0;
 	*end = ~0ull;
-	if (!file)
-		return -errno;
-	while (fscanf(file, "%llx %*c %255s%*[^\n]", &at, symbol) == 2) {
-		if (!strcmp(symbol, name))
-			*start = at;
+	for (line = text; line && (line = strstr(line, word)); line += len) {
+		if (line[len] != '\n' && line[len] != '\t')
+			continue;
+		while (line > text && line[-1] != '\n')
+			line--;
+		*start = strtoull(line, NULL, 16);
+		break;
 	}
-	rewind(file);
-	/* in an order of their own */
-	while (*start && fscanf(file, "%llx %*c %255s%*[^\n]", &at, symbol) == 2) {
+	for (line = text; *start && line && *line; line = next ? next + 1 : NULL) {
+		unsigned long long at = strtoull(line, NULL, 16);
+
 		if (at > *start && at < *end)
 			*end = at;
+		next = strchr(line, '\n');
 	}
-	fclose(file);
+	free(text);
 	return *start ? 0 : -ENOENT;
 }
 
 /*
  * Allocations that do not count as sites, as what cannot do without them is the kernel's: drm_minor_alloc() puts an
- * error pointer when drm_sysfs_minor_alloc() has failed.
+ * error pointer when drm_sysfs_minor_alloc() has failed.  To be called before a device is made while sites fail.
  */
-static inline void nth_spare_minor(const char *attribute)
+static inline void nth_spare_minor(void)
 {
+	static const char *const attributes[] = { "failslab", "fail_page_alloc" };
 	unsigned long long start, end;
 	char path[96], text[32];
 
 	if (nth_function("drm_sysfs_minor_alloc", &start, &end))
 		return;
-	snprintf(path, sizeof(path), "%s/stacktrace-depth", attribute);
-	npu_write_text(path, "32");
-	snprintf(path, sizeof(path), "%s/reject-start", attribute);
-	snprintf(text, sizeof(text), "%#llx", start);
-	npu_write_text(path, text);
-	snprintf(path, sizeof(path), "%s/reject-end", attribute);
-	snprintf(text, sizeof(text), "%#llx", end);
-	npu_write_text(path, text);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/stacktrace-depth", attributes[i]);
+		npu_write_text(path, "32");
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/reject-start", attributes[i]);
+		snprintf(text, sizeof(text), "%#llx", start);
+		npu_write_text(path, text);
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/reject-end", attributes[i]);
+		snprintf(text, sizeof(text), "%#llx", end);
+		npu_write_text(path, text);
+	}
 }
 
 /* Opens the calling thread's control file; -ENOENT if the kernel cannot fail allocations. */
@@ -80,8 +89,6 @@ static inline int nth_open(void)
 	armed += !npu_write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "0");
 	npu_write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "0");
 	npu_write_text("/sys/kernel/debug/fail_page_alloc/min-order", "0");
-	nth_spare_minor("/sys/kernel/debug/failslab");
-	nth_spare_minor("/sys/kernel/debug/fail_page_alloc");
 	nth_hush("/sys/kernel/debug/fail*/verbose");
 	nth_hush("/sys/kernel/debug/accel/*/fail_*/verbose");
 	return armed ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -ENOENT;

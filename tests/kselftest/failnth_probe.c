@@ -19,6 +19,7 @@ FIXTURE_SETUP(probe)
 	self->control = nth_open();
 	if (self->control < 0)
 		SKIP(return, "the kernel cannot fail the n-th allocation");
+	nth_spare_minor();
 }
 
 FIXTURE_TEARDOWN(probe)
