@@ -6,9 +6,10 @@
  * first job after a pause pays two register writes.  Every job keeps the device awake from submit
  * to its end.
  *
- * System sleep takes the power away.  Jobs in the rings may end before, the others wait in
- * their schedulers; on resume firmware is booted and gets all queues again.  If the rings do not
- * run empty in the time of one job the machine stays awake: nothing is lost for sleep.
+ * System sleep takes the power away.  Jobs that were started may end before, the others wait in
+ * their rings and schedulers; on resume firmware is booted and gets all queues again, and what is
+ * in the rings.  If those that were started do not end in the time of one job the machine stays
+ * awake: nothing is lost for sleep.
  */
 
 #include <linux/pm_runtime.h>

@@ -573,33 +573,72 @@ static void npuedge_reset_leave_registers(struct npuedge_device *edev)
 	flush_workqueue(edev->reset.wq);
 }
 
-/* Wait until all rings are empty; false if that takes longer than a job may. */
-static bool npuedge_reset_run_dry(struct npuedge_device *edev)
+/*
+ * Have firmware start no job, or start jobs again.  If it does not answer nobody knows what it
+ * does, and it is booted anew.
+ */
+static bool npuedge_reset_hold_jobs(struct npuedge_device *edev, bool on)
 {
-	struct npuedge_queue *q;
-	bool busy = true;
+	const struct ne1_msg msg = { .type = NE1_CMD_HOLD, .queue = on };
+	int ret;
 
-	for (u32 waited = 0; busy && waited <= edev->timeouts->job; waited += 20) {
-		busy = false;
-		list_for_each_entry(q, &edev->queues.list, node) {
-			npuedge_queue_process(q);
-			busy |= !npuedge_queue_drained(q);
-		}
-		if (busy)
-			msleep(20);
+	if (edev->fw->abi_minor < 2)
+		return false;
+
+	ret = npuedge_fw_call(edev, &msg);
+	if (ret == -ETIMEDOUT || (ret && !on))
+		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
+	return !ret;
+}
+
+/* Whether jobs are in the device that are to end: those that were started or, if not @held, all. */
+static bool npuedge_reset_jobs_left(struct npuedge_device *edev, bool held)
+{
+	struct npuedge_queue_look look;
+	struct npuedge_queue *q;
+	bool left = false;
+
+	lockdep_assert_held_write(&edev->reset.lock);
+
+	list_for_each_entry(q, &edev->queues.list, node) {
+		npuedge_queue_process(q);
+		npuedge_queue_look(q, &look);
+		left |= held ? look.started : !npuedge_queue_drained(q);
 	}
-	return !busy;
+	return left;
+}
+
+/* Wait until they have ended; false if that takes longer than a job may. */
+static bool npuedge_reset_run_dry(struct npuedge_device *edev, bool held)
+{
+	u32 limit = min(READ_ONCE(edev->job_timeout_ms), edev->timeouts->job);
+
+	for (u32 waited = 0; waited <= limit; waited += 20) {
+		/*
+		 * One that ends has not been started any more a little before it has ended.
+		 * Firmware is through with that when it answers.
+		 */
+		if (!npuedge_reset_jobs_left(edev, held))
+			return !held || npuedge_reset_hold_jobs(edev, true);
+		if (atomic_read(&edev->reset.pending))
+			return false;
+		msleep(20);
+	}
+	return false;
 }
 
 /**
  * npuedge_reset_suspend() - stop the device, so that it may lose power
  * @edev: device, awake
  *
+ * Jobs that were started end before; the others run after npuedge_reset_resume().  Firmware of an
+ * ABI before 1.2 starts jobs as long as there are any in the rings, and all of these have to end.
+ *
  * Return: 0, or -EBUSY if jobs do not end in time; then everything goes on.
  */
 int npuedge_reset_suspend(struct npuedge_device *edev)
 {
-	bool cookie, dry = false, lost;
+	bool cookie, held, dry = false, lost;
 
 	flush_work(&edev->reset.work);
 	cookie = dma_fence_begin_signalling();
@@ -608,7 +647,10 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 	lost = READ_ONCE(edev->lost);
 	if (!lost) {
 		npuedge_reset_stop_queues(edev);
-		dry = npuedge_reset_run_dry(edev);
+		held = npuedge_reset_hold_jobs(edev, true);
+		dry = npuedge_reset_run_dry(edev, held);
+		if (!dry && held)
+			npuedge_reset_hold_jobs(edev, false);
 		if (!dry)
 			npuedge_reset_start_queues(edev);
 	}

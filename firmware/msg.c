@@ -76,6 +76,12 @@ static int handle_counters(const struct ne1_msg *msg)
 	return counters_enable(msg->queue) ? NE1_MSG_OK : NE1_MSG_BAD_STATE;
 }
 
+static int handle_hold(const struct ne1_msg *msg)
+{
+	queues_hold(msg->queue);
+	return NE1_MSG_OK;
+}
+
 static const struct command commands[] = {
 	[NE1_CMD_PING]		= { handle_ping, ARG_NONE, false },
 	[NE1_CMD_QUEUE_CREATE]	= { handle_create, ARG_QUEUE, true },
@@ -87,6 +93,7 @@ static const struct command commands[] = {
 	[NE1_CMD_SHUTDOWN]	= { handle_shutdown, ARG_NONE, false },
 	[NE1_CMD_VM_FLUSH]	= { handle_vm_flush, ARG_VM, false },
 	[NE1_CMD_COUNTERS]	= { handle_counters, ARG_SWITCH, false },
+	[NE1_CMD_HOLD]		= { handle_hold, ARG_SWITCH, false },
 };
 
 static bool arg_ok(enum arg arg, uint32_t value)

@@ -24,6 +24,7 @@ static const char *const op_names[QUEUE_OPS] = {
 };
 
 static struct queue queues[NE1_MAX_QUEUES];
+static bool held;			/* no job is started */
 
 #define FREE	NE1_QUEUE_FREE
 #define OK	NE1_QUEUE_OK
@@ -43,6 +44,7 @@ void queues_init(void)
 {
 	const struct ne1_fw_if *fwif = iface_get();
 
+	held = false;
 	for (uint32_t i = 0; i < NE1_MAX_QUEUES; i++) {
 		struct queue *q = &queues[i];
 
@@ -65,7 +67,15 @@ struct queue *queue_at(uint32_t index)
 static void update_ready(struct queue *q)
 {
 	sched_set_ready(q, q->state == NE1_QUEUE_OK && !q->running &&
-			   (q->started || q->head != q->tail));
+			   (q->started || (q->head != q->tail && !held)));
+}
+
+void queues_hold(bool on)
+{
+	held = on;
+	for (uint32_t i = 0; i < iface_get()->queue_count; i++)
+		update_ready(&queues[i]);
+	log_info("jobs are %s", on ? "held" : "started again");
 }
 
 static void set_state(struct queue *q, uint8_t state)

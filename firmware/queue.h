@@ -70,6 +70,9 @@ void queues_init(void);
 
 struct queue *queue_at(uint32_t index);
 
+/* Applies NE1_CMD_HOLD: no queue starts another job, or all do again. */
+void queues_hold(bool on);
+
 /* Applies NE1_CMD_QUEUE_CREATE to a queue; NE1_MSG_OK or why not. */
 enum ne1_msg_status queue_create(struct queue *q, const struct ne1_msg *msg);
 

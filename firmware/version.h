@@ -4,7 +4,7 @@
 #define NE1_FW_VERSION_H
 
 /* major 31:24, minor 23:16, patch 15:0 */
-#define FW_VERSION		((1u << 24) | (1u << 16) | 2u)
+#define FW_VERSION		((1u << 24) | (2u << 16) | 0u)
 #define FW_SECURITY_VERSION	1u	/* raised when an older image must no longer boot */
 
 #endif

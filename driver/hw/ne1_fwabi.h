@@ -15,7 +15,7 @@
 #include "ne1_types.h"
 
 #define NE1_ABI_MAJOR		1
-#define NE1_ABI_MINOR		1
+#define NE1_ABI_MINOR		2
 #define NE1_FW_IF_MAGIC		0x4649454e	/* "NEIF" */
 
 /* One direction of messages; lives in the shared region.  Indices on lines of their own. */
@@ -75,6 +75,10 @@ enum ne1_msg_type {
 	 * there is no table.
 	 */
 	NE1_CMD_COUNTERS = 10,
+	/* 1.2: `queue` 1: start no job from now on, of any queue; those that were started go on to their ends, also when
+	 * they are put aside.  0: start jobs again, as after boot.  Answered at once.
+	 */
+	NE1_CMD_HOLD = 11,
 	/* firmware -> host */
 	NE1_EVT_REPLY = 128,
 	NE1_EVT_QUEUE_FAULT = 129,	/* job failed; queue state is FAULTED until reset or destroy */
@@ -102,7 +106,7 @@ struct ne1_msg {
 	__u16 type;			/* enum ne1_msg_type */
 	__u16 status;			/* replies: enum ne1_msg_status; else 0 */
 	__u32 id;			/* chosen by the host; echoed by the reply; 0 for unsolicited events */
-	__u32 queue;			/* queue index, or VM id, or log level; 0 if unused */
+	__u32 queue;			/* queue index, VM id, log level or switch; 0 if unused */
 	__u32 pad;
 	union {
 		struct {

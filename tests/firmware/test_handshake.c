@@ -28,7 +28,7 @@ static void boots(void **state)
 	assert_int_equal(fwif->fw_version, FW_VERSION);
 	assert_int_equal(fwif->fw_state, NE1_FW_RUNNING);
 	assert_int_equal(host_queue(3)->state, NE1_QUEUE_FREE);
-	assert_non_null(strstr(host_log(), "ne1 firmware 1.1.2, ABI 1.1, 2 cores, 16 ASIDs\n"));
+	assert_non_null(strstr(host_log(), "ne1 firmware 1.2.0, ABI 1.2, 2 cores, 16 ASIDs\n"));
 	assert_int_equal(shim.violations, 0);
 }
 

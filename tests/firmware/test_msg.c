@@ -27,7 +27,7 @@ static void ping(void **state)
 static void unknown_types(void **state)
 {
 	static const unsigned int types[] = {
-		0, 11, 12, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff,
+		0, 12, 13, 127, 128, 129, 130, 131, 255, 256, 0x101, 0xffff,
 	};
 
 	(void)state;
@@ -39,7 +39,7 @@ static void unknown_types(void **state)
 static void reserved_fields(void **state)
 {
 	(void)state;
-	for (unsigned int type = NE1_CMD_PING; type <= NE1_CMD_COUNTERS; type++) {
+	for (unsigned int type = NE1_CMD_PING; type <= NE1_CMD_HOLD; type++) {
 		struct ne1_msg good = { .type = (uint16_t)type, .queue = type == NE1_CMD_VM_FLUSH };
 		struct ne1_msg bad;
 
@@ -72,6 +72,7 @@ static void argument_range(void **state)
 		{ NE1_CMD_SHUTDOWN, 1 },
 		{ NE1_CMD_VM_FLUSH, 0 },
 		{ NE1_CMD_COUNTERS, 2 },
+		{ NE1_CMD_HOLD, 2 },
 	};
 
 	(void)state;

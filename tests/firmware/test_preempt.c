@@ -699,6 +699,88 @@ static void fault_after_a_yield(void **state)
 	assert_int_equal(host_queue(0)->busy_ns, 20);
 }
 
+/* Held: what was started goes on to its end, also if it is put aside; nothing else starts. */
+static void hold_lets_started_jobs_end(void **state)
+{
+	const struct ne1_fw_queue *low = host_queue(0), *rt = host_queue(1);
+
+	(void)state;
+	host_boot_cores(1, 16);
+	host_create(0, 1, NE1_PRIO_LOW);
+	host_create(1, 2, NE1_PRIO_REALTIME);
+	host_submit(0, 1);
+	host_submit(0, 1);
+	host_submit(1, 1);
+	host_submit(1, 1);
+	assert_true(asked(0));
+	yield(0, 5, MS);
+	assert_runs(0, 1, 0);
+	assert_runs(1, 1, 1);
+
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 1), NE1_MSG_OK);
+	end(0, MS);
+	assert_int_equal(rt->done_seqno, 1);
+	assert_runs(1, 0, 0);
+	assert_runs(0, 1, 1);
+	/* it is in nobody's way now, and need not make room for what does not start */
+	host_submit(1, 1);
+	assert_false(asked(0));
+	pass(5 * HOST_SLICE_NS);
+	assert_false(asked(0));
+	end(0, MS);
+	assert_int_equal(low->done_seqno, 1);
+	assert_runs(0, 0, 0);
+	assert_runs(1, 0, 0);
+	assert_int_equal(low->head, 1);
+	assert_int_equal(rt->head, 1);
+}
+
+static void nothing_starts_while_held(void **state)
+{
+	(void)state;
+	host_boot_cores(2, 16);
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 1), NE1_MSG_OK);
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 1), NE1_MSG_OK);
+	host_submit(0, 1);
+	host_create(1, 2, NE1_PRIO_HIGH);
+	host_submit(1, 2);
+	assert_int_equal(host_simple(NE1_CMD_QUEUE_SUSPEND, 0), NE1_MSG_OK);
+	assert_int_equal(host_simple(NE1_CMD_QUEUE_RESUME, 0), NE1_MSG_OK);
+	pass(2 * NE1_PATIENCE_NS);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_runs(i, 0, 0);
+		assert_int_equal(host_queue(i)->head, 0);
+	}
+	/* what is dropped meanwhile does not come back */
+	host_submit(0, 1);
+	assert_int_equal(host_simple(NE1_CMD_QUEUE_RESET, 0), NE1_MSG_OK);
+	host_submit(0, 1);
+
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 0), NE1_MSG_OK);
+	assert_true(shim_run());
+	assert_runs(1, 1, 3);
+	end(0, MS);
+	end(1, MS);
+	assert_runs(0, 3, 1);
+	end(0, MS);
+	assert_int_equal(host_queue(0)->done_count, 1);
+	assert_int_equal(host_queue(1)->done_count, 1);
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 0), NE1_MSG_OK);
+}
+
+/* A firmware that is booted anew holds nothing. */
+static void boot_releases(void **state)
+{
+	(void)state;
+	host_boot_cores(1, 16);
+	assert_int_equal(host_simple(NE1_CMD_HOLD, 1), NE1_MSG_OK);
+	host_boot_cores(1, 16);
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	host_submit(0, 1);
+	assert_runs(0, 1, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, host_teardown)
@@ -713,6 +795,7 @@ int main(void)
 		TEST(reset_of_put_aside), TEST(reset_races_with_yield),
 		TEST(shutdown_ends_put_aside), TEST(many_put_aside), TEST(preempts_for_an_asid),
 		TEST(faulted_while_aside), TEST(fault_after_a_yield),
+		TEST(hold_lets_started_jobs_end), TEST(nothing_starts_while_held), TEST(boot_releases),
 	};
 
 	return cmocka_run_group_tests_name("firmware preemption", tests, NULL, NULL);

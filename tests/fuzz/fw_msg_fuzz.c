@@ -83,7 +83,7 @@ static void step_raw_message(struct input *in)
 
 static void step_command(struct input *in)
 {
-	struct ne1_msg msg = { .type = (uint16_t)(take(in, 1) % 12) };
+	struct ne1_msg msg = { .type = (uint16_t)(take(in, 1) % (NE1_CMD_HOLD + 2)) };
 
 	msg.queue = take(in, 1);
 	if (msg.type == NE1_CMD_QUEUE_CREATE)

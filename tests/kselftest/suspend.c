@@ -8,6 +8,7 @@
 #include "sysfs.h"
 
 #define JOBS	100	/* more than a ring holds: some are in the device, some wait */
+#define BACKLOG	64	/* what a ring holds: all are in the device */
 
 FIXTURE(suspend) {
 	struct npu_client c;
@@ -66,6 +67,106 @@ TEST_F_TIMEOUT(suspend, jobs_go_on_after_sleep, 120)
 	}
 	npu_write_text("/sys/power/pm_test", "none");
 	EXPECT_EQ(0, npu_device_works());
+}
+
+/* Takes a second or so, and adds one to data[0]: tells how often it has run. */
+static uint32_t counting_stream(struct npu_client *c, uint32_t products)
+{
+	union ne1_cmd *s;
+
+	npu_slow_stream(c->stream, products);
+	s = c->stream + products;
+	s[0] = npu_dma(NE1_OP_LD, 0, 128, 0);
+	s[0].hdr.signal[0] = 0;
+	s[1] = npu_cmd(NE1_OP_ADD);
+	s[1].hdr.wait[0] = 0;
+	s[1].hdr.signal[0] = 1;
+	s[1].vx.y = 64;
+	s[1].vx.out = 128;
+	s[1].vx.outer = 1;
+	s[1].vx.inner = 1;
+	s[1].vx.cols = 1;
+	s[2] = npu_dma(NE1_OP_ST, 0, 4, 128);
+	s[2].hdr.wait[0] = 1;
+	s[3] = npu_cmd(NE1_OP_END);
+	memset(c->data, 0, NPU_PAGE);
+	((float *)c->data)[16] = 1;
+	return (products + 4) * NE1_CMD_SIZE;
+}
+
+static int count(struct npu_client *c)
+{
+	return ((volatile float *)c->data)[0];
+}
+
+/* What was not started does not keep the machine from sleeping, however much it is, and runs afterwards: all, and once. */
+TEST_F_TIMEOUT(suspend, backlog_waits_for_the_end_of_sleep, 300)
+{
+	struct npu_client *c = &self->c;
+	int syncs[BACKLOG];
+	uint32_t size;
+
+	if (!getenv("NPUEDGE_SLEEP"))
+		SKIP(return, "NPUEDGE_SLEEP is not set");
+	if (npu_write_text("/sys/power/pm_test", "devices"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	/* more in the device than it would be waited for: BACKLOG times a second */
+	size = counting_stream(c, npu_slow_count(c, 1000));
+	for (int i = 0; i < BACKLOG; i++) {
+		syncs[i] = npu_syncobj_create(c->fd);
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, syncs[i]));
+	}
+	for (int round = 0; round < 2; round++) {
+		int before = count(c);
+
+		ASSERT_TRUE(npu_job_runs());
+		EXPECT_EQ(0, npu_write_text("/sys/power/state", "freeze"));
+		EXPECT_LE(count(c), before + BACKLOG / 4);
+		EXPECT_EQ(0, npu_sync_status(c->fd, syncs[BACKLOG - 1]));
+		TH_LOG("%d of %d jobs have ended", count(c), BACKLOG);
+	}
+	npu_write_text("/sys/power/pm_test", "none");
+	for (int i = 0; i < BACKLOG; i++) {
+		ASSERT_EQ(0, npu_wait(c->fd, syncs[i], 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, syncs[i]));
+		EXPECT_GE(count(c), i + 1);
+		npu_syncobj_destroy(c->fd, syncs[i]);
+	}
+	EXPECT_EQ(BACKLOG, count(c));
+}
+
+/* One that was started and takes too long does, and neither it nor those behind it are harmed. */
+TEST_F_TIMEOUT(suspend, a_long_job_keeps_the_machine_awake, 300)
+{
+	struct npu_client *c = &self->c;
+	int first = npu_syncobj_create(c->fd);
+	char *before = npu_knob_read("job_timeout_ms");
+	uint32_t size, products;
+
+	if (!getenv("NPUEDGE_SLEEP"))
+		SKIP(return, "NPUEDGE_SLEEP is not set");
+	if (!before)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	if (npu_write_text("/sys/power/pm_test", "devices"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	products = npu_slow_count(c, 10000);
+	size = counting_stream(c, products);
+	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, first));
+	/* its end alone */
+	for (int i = 0; i < 10; i++)
+		ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM + products * NE1_CMD_SIZE, 4 * NE1_CMD_SIZE, NPU_PARAMS,
+					0, c->sync));
+	ASSERT_TRUE(npu_job_runs());
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "500"));
+	EXPECT_EQ(-EBUSY, npu_write_text("/sys/power/state", "freeze"));
+	EXPECT_EQ(0, npu_sync_status(c->fd, first));
+	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", before));
+	npu_write_text("/sys/power/pm_test", "none");
+	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, first));
+	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	EXPECT_EQ(11, count(c));
+	free(before);
 }
 
 /* Does not come back: whether the driver has stopped the device, its debug message says. */
