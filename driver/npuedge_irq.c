@@ -107,7 +107,8 @@ static void npuedge_irq_unmask_later(struct npuedge_device *edev)
 		else
 			delay = min(delay, edev->irq.until[i] - now);
 	}
-	if (edev->irq.masked)
+	/* There is nothing to look at any more once the device is given up. */
+	if (edev->irq.masked && !(edev->irq.off & NPUEDGE_IRQ_OFF_LOST))
 		mod_delayed_work(system_dfl_wq, &edev->irq.unmask_work, delay);
 }
 
@@ -309,7 +310,8 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 
 	spin_lock_irq(&edev->irq.mask_lock);
 	masked = npuedge_irq_unmask(edev);
-	if (awake && !edev->irq.off) {
+	/* It may be waking up: then interrupts are on already, and somebody has to let them come. */
+	if (!edev->irq.off) {
 		npuedge_irq_write_mask(edev);
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
 	}

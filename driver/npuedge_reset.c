@@ -358,12 +358,15 @@ static void npuedge_reset_drain(struct npuedge_device *edev, struct npuedge_queu
 
 /*
  * After a reset.  Firmware that has stopped since it was looked at could say so, but who heard that
- * was told that a reset is due; the next job to time out would take the blame.
+ * was told that a reset is due; the next job to time out would take the blame.  A reset that runs
+ * meanwhile is waited for: firmware that boots has not stopped.
  */
 static void npuedge_reset_look_again(struct npuedge_device *edev)
 {
-	if (!READ_ONCE(edev->lost) && npuedge_fw_check(edev))
+	down_read(&edev->reset.lock);
+	if (!READ_ONCE(edev->lost) && !edev->reset.asleep && npuedge_fw_check(edev))
 		npuedge_reset_schedule(edev, NPUEDGE_RESET_PANIC);
+	up_read(&edev->reset.lock);
 }
 
 /* What a reset has led to: step 3 if it failed. */
