@@ -292,6 +292,12 @@ static uint32_t preempt(uint32_t mask)
 /* Adds jobs whose slice is used up while others of their level wait, and sets the timer for the
  * next one.
  */
+/* Who is favoured has used what it has of the lowest level: those of that level wait for it as well. */
+static bool is_waited_for(const struct queue *q)
+{
+	return first_in(&lines[q->level]) || (q->index == favoured && first_in(&lines[NE1_PRIO_LOW]));
+}
+
 static uint32_t end_slices(uint32_t mask)
 {
 	uint64_t now = 0, first = UINT64_MAX;
@@ -300,7 +306,7 @@ static uint32_t end_slices(uint32_t mask)
 		const struct queue *q = core_queue(c);
 		uint64_t left, end;
 
-		if (!q || mask >> c & 1 || !first_in(&lines[q->level]))
+		if (!q || mask >> c & 1 || !is_waited_for(q))
 			continue;
 		if (!now)
 			now = timer_now();

@@ -437,6 +437,24 @@ static void short_jobs_of_the_lowest_have_a_slice(void **state)
 	assert_in_range(host_queue(4)->busy_ns, 4 * 60 * STAGE_NS, 4 * 60 * STAGE_NS + STAGE_NS);
 }
 
+/* When nobody is above any more, it has no more than its second before the others of its level. */
+static void favour_ends_without_those_above(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	boot(1);
+	host_create(0, 1, NE1_PRIO_NORMAL);
+	add_job(0, SECOND_STAGES + SECOND_STAGES / 10);
+	add_low(1, 1, 4 * SECOND_STAGES);
+	add_low(2, 1, SECOND_STAGES / 2);
+	begin = shim.time_ns;
+	run_until(begin + 5 * NE1_PATIENCE_NS);
+	assert_int_equal(host_queue(0)->done_count, 1);
+	assert_int_equal(host_queue(2)->done_count, 1);
+	assert_int_equal(host_queue(1)->done_count, 0);
+}
+
 /* Those who are privileged go before; afterwards it goes on. */
 static void long_job_waits_for_the_privileged(void **state)
 {
@@ -509,6 +527,7 @@ int main(void)
 		cmocka_unit_test(long_job_of_the_lowest_ends),
 		cmocka_unit_test(long_jobs_take_turns),
 		cmocka_unit_test(short_jobs_of_the_lowest_have_a_slice),
+		cmocka_unit_test(favour_ends_without_those_above),
 		cmocka_unit_test(long_job_waits_for_the_privileged),
 		cmocka_unit_test(who_leaves_is_no_longer_favoured),
 	};
