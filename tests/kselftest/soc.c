@@ -7,6 +7,7 @@
 #include "debugfs.h"
 #include "interrupts.h"
 
+#define POWER_CONTROL	"/sys/class/accel/accel0/device/power/control"
 #define BAD_VA	(NPU_VA + 0x40000000ull)
 
 FIXTURE(soc) {
@@ -22,12 +23,15 @@ FIXTURE_SETUP(soc)
 	if (!parameters)
 		SKIP(return, "the device is not one of the device tree");
 	self->shared = strstr(parameters, "lines=1");
+	/* asleep it has its wires down */
+	ASSERT_EQ(0, npu_write_text(POWER_CONTROL, "on"));
 	ret = npu_client_init(&self->c);
 	ASSERT_EQ(0, ret);
 }
 
 FIXTURE_TEARDOWN(soc)
 {
+	npu_write_text(POWER_CONTROL, "auto");
 	npu_client_fini(&self->c);
 	npu_dumps_clear();
 }
