@@ -310,7 +310,7 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 
 	spin_lock_irq(&edev->irq.mask_lock);
 	masked = npuedge_irq_unmask(edev);
-	/* It may be waking up: then interrupts are on already, and somebody has to let them come. */
+	/* It may be waking up: interrupts are on by then, and somebody has to let them come. */
 	if (!edev->irq.off) {
 		npuedge_irq_write_mask(edev);
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
