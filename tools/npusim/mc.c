@@ -30,6 +30,7 @@
 #define SLICE		4096		/* instructions, tens of microseconds */
 #define WAIT_MIN_NS	50000
 #define WAIT_RUNNING_NS 1000000 /* with jobs running device time may leap ahead of the host's */
+#define WAIT_HELD_NS	1000000
 
 #define PANIC_DOUBLE_FAULT	0xffu
 
@@ -467,7 +468,7 @@ static bool cores_running(struct sim_mc *mc)
 }
 
 /* With the lock held: sleeps until woken or the next deadline is near. */
-static void wait_for_event(struct sim_mc *mc, uint64_t now, bool jobs)
+static void wait_for_event(struct sim_mc *mc, uint64_t now, bool jobs, bool held)
 {
 	uint64_t sleep_ns = sim_fi_sleep_ns(mc->parts.faults);
 	struct timespec until;
@@ -486,6 +487,9 @@ static void wait_for_event(struct sim_mc *mc, uint64_t now, bool jobs)
 	}
 	if (mc->running && jobs && sleep_ns > WAIT_RUNNING_NS)
 		sleep_ns = WAIT_RUNNING_NS;
+	/* What held us may have ended since, and nobody tells when that ends. */
+	if (held && sleep_ns > WAIT_HELD_NS)
+		sleep_ns = WAIT_HELD_NS;
 	if (sleep_ns == UINT64_MAX) {
 		pthread_cond_wait(&mc->wake, &mc->lock);
 		return;
@@ -516,11 +520,12 @@ static enum action next_action(struct sim_mc *mc, bool *irq)
 	pthread_mutex_lock(&mc->lock);
 	for (;;) {
 		uint64_t now = sim_soc_time_ns(mc->parts.soc);
-		bool jobs = cores_running(mc);
+		bool jobs = cores_running(mc), held;
 
 		action = mc->quit ? ACT_QUIT : mc->reset_wanted ? ACT_RESET :
 			 mc->boot_wanted ? ACT_BOOT : ACT_RUN;
-		if (action != ACT_RUN && !held_back(mc, action))
+		held = action == ACT_RUN ? sim_fi_held(mc->parts.faults) : held_back(mc, action);
+		if (action != ACT_RUN && !held)
 			break;
 		if (mc->running)
 			check_deadlines(mc, now);
@@ -529,10 +534,9 @@ static enum action next_action(struct sim_mc *mc, bool *irq)
 			action = ACT_FAULT;
 			break;
 		}
-		if (action == ACT_RUN && mc->running && (!mc->waiting || *irq) &&
-		    !sim_fi_held(mc->parts.faults))
+		if (action == ACT_RUN && mc->running && (!mc->waiting || *irq) && !held)
 			break;
-		wait_for_event(mc, now, jobs);
+		wait_for_event(mc, now, jobs, held);
 	}
 	pthread_mutex_unlock(&mc->lock);
 	return action;
