@@ -27,6 +27,7 @@
 #include "npuedge_bind_job.h"
 #include "npuedge_compat.h"
 #include "npuedge_device.h"
+#include "npuedge_sched.h"
 #include "npuedge_sync.h"
 #include "npuedge_vm.h"
 
@@ -189,7 +190,7 @@ int npuedge_bind_init_sched(struct npuedge_vm *vm)
 void npuedge_bind_fini_sched(struct npuedge_vm *vm)
 {
 	drm_sched_entity_fini(&vm->entity);
-	drm_sched_fini(&vm->sched);
+	npuedge_sched_fini(&vm->sched);
 	dma_fence_put(vm->last_bind);
 }
 

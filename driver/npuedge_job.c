@@ -260,7 +260,7 @@ static enum drm_gpu_sched_stat npuedge_job_timedout(struct drm_sched_job *base)
 	npuedge_queue_pause(q);
 	npuedge_reset_job_timedout(to_npuedge_job(base));
 	stat = npuedge_sched_no_hang(base);
-	/* From here on the job may be freed, but not the queue: its scheduler waits for us. */
+	/* From here on the job may be freed, but not the queue: npuedge_sched_fini() waits. */
 	npuedge_queue_unpause(q);
 	dma_fence_end_signalling(cookie);
 	return stat;

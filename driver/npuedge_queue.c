@@ -30,6 +30,7 @@
 #include "npuedge_queue.h"
 #include "npuedge_reset.h"
 #include "npuedge_ring.h"
+#include "npuedge_sched.h"
 #include "npuedge_trace.h"
 #include "npuedge_vm.h"
 
@@ -64,7 +65,9 @@ static void npuedge_queue_release_work(struct work_struct *work)
 	struct npuedge_device *edev = q->edev;
 
 	drm_sched_entity_fini(&q->entity);
-	drm_sched_fini(&q->sched);
+	/* For good: a timeout that is being handled still may unpause it. */
+	npuedge_queue_pause(q);
+	npuedge_sched_fini(&q->sched);
 	npuedge_vm_put(q->vm);
 	npuedge_listener_put(q->listener);
 	npuedge_counters_put(q->counters);
