@@ -52,6 +52,7 @@ TEST_F_TIMEOUT(suspend, jobs_go_on_after_sleep, 120)
 {
 	struct npu_client *c = &self->c;
 
+	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
 	if (!getenv("NPUEDGE_SLEEP"))
 		SKIP(return, "NPUEDGE_SLEEP is not set");
 	if (npu_write_text("/sys/power/pm_test", "devices"))
@@ -108,6 +109,7 @@ TEST_F_TIMEOUT(suspend, backlog_waits_for_the_end_of_sleep, 300)
 	int syncs[BACKLOG];
 	uint32_t size;
 
+	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
 	if (!getenv("NPUEDGE_SLEEP"))
 		SKIP(return, "NPUEDGE_SLEEP is not set");
 	if (npu_write_text("/sys/power/pm_test", "devices"))
@@ -145,8 +147,10 @@ TEST_F_TIMEOUT(suspend, a_long_job_keeps_the_machine_awake, 300)
 	char *before = npu_knob_read("job_timeout_ms");
 	uint32_t size, products;
 
+	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
 	if (!getenv("NPUEDGE_SLEEP"))
 		SKIP(return, "NPUEDGE_SLEEP is not set");
+	/* a kernel without debugfs; a failure in tests/e2e/sleep */
 	if (!before)
 		SKIP(return, "debugfs is not there (job_timeout_ms)");
 	if (npu_write_text("/sys/power/pm_test", "devices"))
