@@ -738,6 +738,21 @@ def _(r):
     assert time.monotonic() - start > 0.3 or r.path.name == "window"
 
 
+def test_a_crash_is_disarmed_before_it_happens():
+    """What the core has not come to while it is held does not hit the firmware that is started next."""
+    for kind in (SocketPath, WindowPath):
+        with rig(kind) as r:
+            r.arm("boot-stuck")
+            r.host.start(image())
+            r.arm("fw-crash")
+            wait_until(lambda: r.fired("fw-crash") == 1)
+            r.path.disarm("fw-crash")
+            r.path.disarm("boot-stuck")
+            r.host.wait_state(C.NE1_BOOT_STATE_READY)
+            r.alive()
+            assert r.host.boot_status() == (C.NE1_BOOT_STATE_READY, 0)
+
+
 def test_every_fault():
     """every fault of the table has a test and is in the manual, the header has the same names and numbers"""
     with rig() as r:

@@ -98,6 +98,9 @@ void sim_fi_disarm(struct sim_fi *fi, enum npusim_fault fault)
 		fi->reset_until_ns = 0;
 	if (fault == NPUSIM_BOOT_STUCK)
 		fi->boot_until_ns = 0;
+	/* One that the core has not come to: the next firmware would die of it. */
+	if (fault == NPUSIM_FW_CRASH)
+		fi->crash_wanted = false;
 	update_fast(fi);
 	pthread_mutex_unlock(&fi->lock);
 	sim_fi_wake(fi);
