@@ -289,15 +289,23 @@ static uint32_t preempt(uint32_t mask)
 	return coming & ~cores_idle();
 }
 
-/* Adds jobs whose slice is used up while others of their level wait, and sets the timer for the
- * next one.
+/* What @q may run for yet before those who wait for it, or UINT64_MAX.  Who is favoured has used what
+ * it has of the lowest level: where those of that level alone wait, they do so to the favour's end.
  */
-/* Who is favoured has used what it has of the lowest level: those of that level wait for it as well. */
-static bool is_waited_for(const struct queue *q)
+static uint64_t turn_left_ns(const struct queue *q)
 {
-	return first_in(&lines[q->level]) || (q->index == favoured && first_in(&lines[NE1_PRIO_LOW]));
+	uint64_t used = q->used_ns, turn = q->slice_ns;
+
+	if (!first_in(&lines[q->level])) {
+		if (q->index != favoured || !first_in(&lines[NE1_PRIO_LOW]))
+			return UINT64_MAX;
+		used = q->busy_ns - favour_busy_ns;
+		turn = NE1_PATIENCE_NS;
+	}
+	return used < turn ? turn - used : 0;
 }
 
+/* Adds jobs whose turn is over while others wait for it, and sets the timer for the next one. */
 static uint32_t end_slices(uint32_t mask)
 {
 	uint64_t now = 0, first = UINT64_MAX;
@@ -306,11 +314,13 @@ static uint32_t end_slices(uint32_t mask)
 		const struct queue *q = core_queue(c);
 		uint64_t left, end;
 
-		if (!q || mask >> c & 1 || !is_waited_for(q))
+		if (!q || mask >> c & 1)
+			continue;
+		left = turn_left_ns(q);
+		if (left == UINT64_MAX)
 			continue;
 		if (!now)
 			now = timer_now();
-		left = q->used_ns < q->slice_ns ? q->slice_ns - q->used_ns : 0;
 		end = core_started_ns(c) + left;
 		if (end <= now)
 			mask |= q->running;
