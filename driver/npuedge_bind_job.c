@@ -189,6 +189,9 @@ int npuedge_bind_init_sched(struct npuedge_vm *vm)
  */
 void npuedge_bind_fini_sched(struct npuedge_vm *vm)
 {
+	/* Most VMs have had no job. */
+	if (vm->last_bind)
+		synchronize_rcu();
 	drm_sched_entity_fini(&vm->entity);
 	npuedge_sched_fini(&vm->sched);
 	dma_fence_put(vm->last_bind);

@@ -64,6 +64,7 @@ static void npuedge_queue_release_work(struct work_struct *work)
 	struct npuedge_queue *q = container_of(work, struct npuedge_queue, release_work);
 	struct npuedge_device *edev = q->edev;
 
+	synchronize_rcu();
 	drm_sched_entity_fini(&q->entity);
 	/* For good: a timeout that is being handled still may unpause it. */
 	npuedge_queue_pause(q);
