@@ -55,6 +55,8 @@ struct npuedge_gem {
 	struct page **pages;
 	/** @sgt: memory as the device sees it; NULL: it does not, see npuedge_dma.c */
 	struct sg_table *sgt;
+	/** @written: a job that is said to write it came after the CPU's last access by dma-buf */
+	bool written;
 	/** @clean: nothing of @pages is in the CPU's caches, if that matters: see @wc */
 	bool clean;
 

@@ -9,6 +9,8 @@
  * - what it is given is up to date when it is mapped;
  * - from then on the CPU and the device exchange what they wrote where the CPU's access begins and
  *   ends (DMA_BUF_IOCTL_SYNC), on behalf of all attached devices, and of the NPU as by BO_SYNC;
+ * - one of them at a time may write between two accesses of the CPU: a copy comes back whole, old
+ *   as it may be.  Copies of others are left where they are if a job says that it has written;
  * - the end of a mapping leaves the caches alone, as it does with other DRM drivers: they may have
  *   what the CPU or a coherent NPU wrote meanwhile.  Unless the device was given the memory for
  *   writing only: that is then handed back.
@@ -112,6 +114,7 @@ static void npuedge_prime_unmap(struct dma_buf_attachment *attach, struct sg_tab
 static void npuedge_prime_sync_user(struct dma_buf_attachment *attach, enum dma_data_direction dir,
 				    bool for_cpu)
 {
+	struct npuedge_gem *bo = to_npuedge_gem(attach->dmabuf->priv);
 	struct npuedge_prime_user *user = attach->priv;
 
 	if (!user->sgt)
@@ -121,7 +124,7 @@ static void npuedge_prime_sync_user(struct dma_buf_attachment *attach, enum dma_
 		dir = user->dir;
 	if (!for_cpu)
 		dma_sync_sgtable_for_device(attach->dev, user->sgt, dir);
-	else if (dir != DMA_TO_DEVICE)
+	else if (dir != DMA_TO_DEVICE && !bo->written)
 		dma_sync_sgtable_for_cpu(attach->dev, user->sgt, dir);
 }
 
@@ -161,7 +164,8 @@ static int npuedge_prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data
 	ret = dma_resv_lock_interruptible(dma_buf->resv, NULL);
 	if (ret)
 		return ret;
-	npuedge_prime_sync(dma_buf, dir, true);
+	/* Who only writes need not write all of it, and copies will be replaced as a whole. */
+	npuedge_prime_sync(dma_buf, write ? DMA_BIDIRECTIONAL : dir, true);
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }
@@ -175,7 +179,9 @@ static int npuedge_prime_end_cpu_access(struct dma_buf *dma_buf, enum dma_data_d
 		/* Whoever is told that the access has ended finds what is still being combined. */
 		wmb();
 	}
-	npuedge_prime_sync(dma_buf, dir, false);
+	/* What a job wrote is here by now, and in all copies from now on. */
+	npuedge_prime_sync(dma_buf, bo->written ? DMA_BIDIRECTIONAL : dir, false);
+	bo->written = false;
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }

@@ -315,10 +315,16 @@ static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npue
 
 	drm_gpuvm_resv_add_fence(gpuvm, &submit->exec, finished, DMA_RESV_USAGE_BOOKKEEP,
 				 DMA_RESV_USAGE_BOOKKEEP);
-	for (u32 i = 0; i < sj->use_count; i++)
-		dma_resv_add_fence(sj->uses[i].obj->resv, finished,
+	for (u32 i = 0; i < sj->use_count; i++) {
+		struct drm_gem_object *obj = sj->uses[i].obj;
+
+		dma_resv_add_fence(obj->resv, finished,
 				   sj->uses[i].write ? DMA_RESV_USAGE_WRITE :
 						       DMA_RESV_USAGE_READ);
+		/* There are read-only views of a buffer, but none that is written. */
+		if (sj->uses[i].write)
+			to_npuedge_gem(obj)->written = true;
+	}
 }
 
 /* The VM's lock makes this one operation per queue.  Nothing fails here. */

@@ -298,6 +298,27 @@ static void exchange(struct __test_metadata *_metadata, struct npu_client *c, in
 	}
 }
 
+/* What the device wrote stays where the CPU, which wants to write alone, does not. */
+static void write_alone(struct __test_metadata *_metadata, struct npu_client *c, int dmabuf, volatile uint32_t *map)
+{
+	const uint32_t last = SIZE / 4 - 1;
+
+	for (uint32_t i = 11; i <= 13; i++) {
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+		map[0] = i;
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+		EXPECT_EQ(1, copy_word(c, VA, VA + last * 4));
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+		map[1] = 100 + i;
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+		EXPECT_EQ(1, copy_word(c, VA + 4, VA + 8));
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(i, map[last]);
+		EXPECT_EQ(100 + i, map[2]);
+		ASSERT_EQ(0, npu_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	}
+}
+
 /* A node of another device of ours, or -ENODEV. */
 static int open_another(struct npu_client *c)
 {
@@ -361,6 +382,7 @@ TEST_F(cpu_access, reaches_the_exporter)
 	EXPECT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
 	ASSERT_EQ(0, npu_map(self->c.fd, self->c.vm, self->bo, VA, 0, SIZE, 0));
 	exchange(_metadata, &self->c, self->dmabuf, self->map);
+	write_alone(_metadata, &self->c, self->dmabuf, self->map);
 }
 
 TEST_F(cpu_access, reaches_another_device)
@@ -381,6 +403,7 @@ TEST_F(cpu_access, reaches_another_device)
 	EXPECT_EQ(0x600d, self->map[1]);
 	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
 	exchange(_metadata, other, self->dmabuf, self->map);
+	write_alone(_metadata, other, self->dmabuf, self->map);
 }
 
 /* A job that does nothing but use a buffer, as others see it. */

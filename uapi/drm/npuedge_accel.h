@@ -620,7 +620,9 @@ struct drm_npuedge_stream {
  * The job waits for the writers of the buffer (all users, if it writes itself), and who uses the
  * buffer later waits for the job: cameras, displays, other drivers, and DMA_BUF_IOCTL_SYNC or
  * poll() of the dma-buf. Buffers that are not listed are ordered by syncobjs alone. Who holds a
- * read-only dma-buf cannot be a writer (-EACCES).
+ * read-only dma-buf cannot be a writer (-EACCES). One device at a time writes a dma-buf between two
+ * accesses of the CPU; if that is a job, and another device works on a copy of the memory,
+ * DMA_BUF_IOCTL_SYNC has to know of the job by this.
  */
 struct drm_npuedge_bo_use {
 	/** @handle: GEM handle; the VM maps it, or not */
