@@ -314,7 +314,7 @@ static void npuedge_irq_unmask_work(struct work_struct *work)
 	if (!edev->irq.off) {
 		npuedge_irq_write_mask(edev);
 		status = npuedge_read(edev, NE1_REG_IRQ_STATUS);
-		/* What came while it was masked sends no interrupt, and is handled by who holds it awake. */
+		/* What came while it was masked sends no interrupt; handled once it is awake. */
 		if (!awake && status && !(status & ~NE1_IRQ_ALL))
 			mod_delayed_work(system_dfl_wq, &edev->irq.unmask_work,
 					 msecs_to_jiffies(10));

@@ -11,6 +11,9 @@
  * Writes are not tracked page by page.  Whoever gets pages may write them, the device unseen, so
  * all count as dirty.
  *
+ * This is not drm_gem_shmem_object: its memory can be dropped for good, but not swapped out while
+ * the device has it mapped.  Weights are to come back after memory was short.
+ *
  * All functions but the last want the reservation object locked, or the last reference gone.
  */
 
