@@ -14,12 +14,12 @@
  * 3. if firmware does not boot, or resets follow one another without a job that ends well in
  *    between, the device is lost: all fences signal, the device is unplugged.
  *
- * The limit of a job is time on a core, by default 2 s on silicon (job_timeout_ms of debugfs); it is
- * looked at that often, so that a job that hangs is ended after twice that at most.  Recovery adds
- * less than 2 s: a message without an answer (200 ms), a heartbeat that does not come (300 ms), jobs
- * of others that are let end (100 ms), reset (100 ms), boot (1 s).  An FPGA and the model are given
- * 30 s in place of 2 s.  A job that waits for its turn does so as long as others work, for ever if
- * those are privileged; then closing its queue ends it.
+ * The limit of a job is time on a core, by default 2 s on silicon (job_timeout_ms of debugfs); it
+ * is looked at that often, so that a job that hangs is ended after twice that at most.  Recovery
+ * adds less than 2 s: a message without an answer (200 ms), a heartbeat that does not come
+ * (300 ms), jobs of others that are let end (100 ms), reset (100 ms), boot (1 s).  An FPGA and the
+ * model are given 30 s in place of 2 s.  A job that waits for its turn does so as long as others
+ * work, for ever if those are privileged; then closing its queue ends it.
  *
  * When the bus resets the device, which user space may ask for, jobs on a core get the same time,
  * the others wait, and afterwards it goes on like step 2.
