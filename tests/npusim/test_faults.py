@@ -214,6 +214,25 @@ def _(r):
     r.boot()
     assert r.host.u32(128) == 7 | 3 << 16
 
+    # what came with 1.1 (words of a queue's line among it) and with 1.2
+    for minor, counters, hold in ((0, C.NE1_MSG_BAD_TYPE, C.NE1_MSG_BAD_TYPE), (1, C.NE1_MSG_OK, C.NE1_MSG_BAD_TYPE),
+                                  (2, C.NE1_MSG_OK, C.NE1_MSG_OK)):
+        r.arm("boot-abi", major=1, minor=minor)
+        r.host.reboot(image())
+        assert r.host.u32(128) == 1 | minor << 16
+        assert r.host.call(C.NE1_CMD_COUNTERS, 1) == counters, minor
+        assert r.host.call(C.NE1_CMD_HOLD, 1) == hold, minor
+        assert r.host.call(C.NE1_CMD_HOLD, 0) == hold, minor
+        queue = r.queue()
+        queue.submit(LONG)
+        queue.wait_started()
+        if minor:
+            wait_until(lambda line=queue.line: r.host.get(line + 64 + 40, "<QI") == (1, 1))
+        else:
+            assert r.host.get(queue.line + 64 + 36, "<IQI") == (0, 0, 0)
+        assert r.host.call(C.NE1_CMD_QUEUE_RESET, 0) == C.NE1_MSG_OK
+        queue.copy_works()
+
 
 @case("boot-not-ready")
 def _(r):

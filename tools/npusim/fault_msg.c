@@ -363,6 +363,11 @@ static bool queue_store(struct sim_fi *fi, uint64_t offset, uint32_t *value)
 		return done_low(fi, q, value);
 	case DONE_HIGH:
 		return done_high(fi, q, value);
+	case offsetof(struct ne1_fw_queue, preempted):
+	case offsetof(struct ne1_fw_queue, run_seqno):
+	case offsetof(struct ne1_fw_queue, run_seqno) + 4:
+	case offsetof(struct ne1_fw_queue, on_core):
+		return fi->msg.minor < 1;	/* padding until then */
 	default:
 		return false;
 	}
@@ -394,6 +399,7 @@ static void abi_store(struct sim_fi *fi, struct sim_mem *mem, uint32_t *value)
 	learn(fi, mem);
 	if (sim_fi_hit(fi, NPUSIM_BOOT_ABI, &shot, SIM_FI_KEY(*value)))
 		*value = (uint32_t)(shot.arg[0] | shot.arg[1] << 16);
+	fi->msg.minor = *value >> 16;
 }
 
 bool sim_fi_store(struct sim_fi *fi, struct sim_mem *mem, uint64_t *va, unsigned int size,
@@ -427,12 +433,31 @@ bool sim_fi_store(struct sim_fi *fi, struct sim_mem *mem, uint64_t *va, unsigned
 	return false;
 }
 
+/* A command of a later ABI than firmware says it speaks becomes one that nobody knows. */
+static void command_loaded(const struct sim_fi *fi, uint64_t offset, uint32_t *value)
+{
+	unsigned int since = 0;
+
+	if (offset % sizeof(struct ne1_msg) != offsetof(struct ne1_msg, type))
+		return;
+	if ((uint16_t)*value == NE1_CMD_COUNTERS)
+		since = 1;
+	if ((uint16_t)*value == NE1_CMD_HOLD)
+		since = 2;
+	if (fi->msg.minor < since)
+		*value |= UINT16_MAX;
+}
+
 void sim_fi_loaded(struct sim_fi *fi, uint64_t va, uint32_t *value)
 {
 	const struct shared *sh = fi ? &fi->shared : NULL;
 	uint32_t ahead;
 
-	if (!fi || !sh->known || !fi->msg.delta)
+	if (!fi || !sh->known)
+		return;
+	if (within(va, sh->cmd_ring, sh->cmd_entries * (uint64_t)sizeof(struct ne1_msg)))
+		command_loaded(fi, va - sh->cmd_ring, value);
+	if (!fi->msg.delta)
 		return;
 	if (va == sh->evt_ctl)
 		*value -= fi->msg.delta;

@@ -53,6 +53,7 @@ struct interposer {
 	struct held held[HELD_MAX];
 	unsigned int n_held;
 	struct ne1_msg last;	/* message published before */
+	uint16_t minor;		/* of the ABI that firmware says it speaks */
 	uint16_t type_of[KNOWN_IDS];
 	uint32_t id_of[KNOWN_IDS];
 	uint32_t low[NE1_MAX_QUEUES];	/* low half of done_seqno, as firmware wrote it */

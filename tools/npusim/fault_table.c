@@ -77,7 +77,9 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.arg = { ARG("error", 0xff, NE1_BOOT_ERR_SIGNATURE, "NE1_BOOT_ERR_*") },
 	},
 	[NPUSIM_BOOT_ABI] = {
-		.name = "boot-abi", .help = "firmware says that it speaks another ABI",
+		.name = "boot-abi",
+		.help = "firmware says that it speaks another ABI, and knows and writes nothing "
+			"newer",
 		.event = "a boot",
 		.arg = { ARG("major", 0xffff, NE1_ABI_MAJOR + 1, "ABI major"),
 			 ARG("minor", 0xffff, NE1_ABI_MINOR, "ABI minor") },
