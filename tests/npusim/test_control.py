@@ -4,6 +4,7 @@
 import json
 import os
 import socket
+import struct
 import subprocess
 import time
 
@@ -12,7 +13,7 @@ from faultctl import ANY, DEFINES, FAULTS, Control, Refused, WindowPath
 from fwjob import COPY
 from ne1 import C, ROOT
 from test_faults import image, rig
-from vfio import LIMIT, Client, serving, wait_until
+from vfio import CONFIG, DEVICE_RESET, LIMIT, Client, serving, wait_until
 
 
 def error_of(r, **request):
@@ -203,6 +204,38 @@ def test_counts():
         registers = r.control.request("registers")["registers"]
         assert registers["ID"] == C.NE1_ID_MAGIC
         assert registers["BOOT_STATUS"] == C.NE1_BOOT_STATE_READY
+
+
+def test_asleep():
+    """in D3hot nobody answers at the registers, and who asks is counted; the window goes on, and so does firmware"""
+    pmcsr = 0x44
+    with rig(WindowPath) as r:
+        def asleep():
+            return r.control.request("info")["info"]["counters"]["mmio_asleep"]
+
+        def state(number):
+            r.client.write(CONFIG, pmcsr, struct.pack("<H", number))
+            got = struct.unpack("<H", r.client.read(CONFIG, pmcsr, 2))[0]
+            assert got & 3 == number, hex(got)
+
+        r.boot()
+        before = r.control.request("info")["info"]["counters"]
+        assert asleep() == 0
+        state(3)
+        assert r.client.reg(C.NE1_REG_ID) == 0xffffffff
+        assert r.client.reg(C.NE1_REG_IRQ_ENABLE) == 0xffffffff
+        r.client.set_reg(C.NE1_REG_RESET, 1, posted=False)
+        assert asleep() == r.path.get64("ASLEEP") == 3
+        state(0)
+        after = r.control.request("info")["info"]["counters"]
+        assert (after["mmio_reads"], after["mmio_writes"]) == (before["mmio_reads"], before["mmio_writes"])
+        assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
+        assert r.host.boot_status() == (C.NE1_BOOT_STATE_READY, 0), "a lost write has reset it"
+        r.queue().copy_works()
+        assert asleep() == 3
+        state(3)
+        r.client.call(DEVICE_RESET)		# powers it up
+        assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC and asleep() == 3
 
 
 def test_window():

@@ -153,6 +153,7 @@ static json_t *counters(struct sim_device *device)
 
 	put(object, "mmio_reads", atomic_load(&c->mmio_reads));
 	put(object, "mmio_writes", atomic_load(&c->mmio_writes));
+	put(object, "mmio_asleep", atomic_load(&c->mmio_asleep));
 	put(object, "doorbells", atomic_load(&c->doorbells));
 	put(object, "mailboxes", atomic_load(&c->mailboxes));
 	put(object, "jobs", atomic_load(&c->jobs));

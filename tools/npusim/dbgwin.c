@@ -71,6 +71,9 @@ static bool read_counter(struct sim_window *w, uint32_t offset, uint64_t *value)
 	case NPUSIM_WIN_IRQ_NS_LO:
 		*value = atomic_load(&c->irq_ns);
 		return true;
+	case NPUSIM_WIN_ASLEEP_LO:
+		*value = atomic_load(&c->mmio_asleep);
+		return true;
 	case NPUSIM_WIN_HOST_NS_LO:
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		*value = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
@@ -119,7 +122,7 @@ static uint32_t read_word(struct sim_window *w, uint32_t offset)
 		w->high = value >> 32;
 		return (uint32_t)value;
 	}
-	return offset >= NPUSIM_WIN_SEEN_HI && offset <= NPUSIM_WIN_HOST_NS_HI ? w->high : 0;
+	return offset >= NPUSIM_WIN_SEEN_HI && offset <= NPUSIM_WIN_ASLEEP_HI ? w->high : 0;
 }
 
 void sim_window_read(struct sim_window *w, uint32_t offset, void *data, uint32_t count)

@@ -18,7 +18,7 @@
 #define NPUSIM_WIN_ID			0x000
 #define   NPUSIM_WIN_MAGIC		0x5746534e /* "NSFW" */
 #define NPUSIM_WIN_VERSION		0x004	/* of this page: grows when something is added */
-#define   NPUSIM_WIN_VERSION_NOW	1
+#define   NPUSIM_WIN_VERSION_NOW	2
 #define NPUSIM_WIN_FAULTS		0x008	/* number of faults that exist */
 
 #define NPUSIM_WIN_FAULT		0x010	/* enum npusim_fault */
@@ -74,6 +74,9 @@
 #define NPUSIM_WIN_IRQ_NS_HI		0x0dc
 #define NPUSIM_WIN_HOST_NS_LO		0x0e0
 #define NPUSIM_WIN_HOST_NS_HI		0x0e4
+/* Version 2: accesses to registers while the function was in D3hot, which nobody answers. */
+#define NPUSIM_WIN_ASLEEP_LO		0x0e8
+#define NPUSIM_WIN_ASLEEP_HI		0x0ec
 
 /* What fires faults that have no events of their own.  Append only. */
 enum npusim_on {

@@ -57,10 +57,29 @@ static uint64_t region_size(void *ctx, unsigned int region)
 	}
 }
 
+/*
+ * An access that no function in D3hot answers: reads are all ones, writes are lost.  Counted, as
+ * none is meant.
+ */
+static bool unanswered(struct sim_device *dev, uint64_t offset, const char *what)
+{
+	if (!sim_pci_asleep(&dev->pci))
+		return false;
+	if (!atomic_fetch_add(&sim_fi_counters(dev->faults)->mmio_asleep, 1))
+		sim_log(SIM_LOG_WARN, dev->config.socket,
+			"%s register offset 0x%x while the function is in D3hot", what,
+			(uint32_t)offset);
+	return true;
+}
+
 static void bar0_read(struct sim_device *dev, uint64_t offset, void *data, uint32_t count)
 {
 	if (sim_window_has(offset)) {
 		sim_window_read(&dev->window, offset, data, count);
+		return;
+	}
+	if (unanswered(dev, offset, "read of")) {
+		memset(data, 0xff, count);
 		return;
 	}
 	sim_fi_mmio(dev->faults, offset, false);
@@ -75,6 +94,8 @@ static void bar0_write(struct sim_device *dev, uint64_t offset, const void *data
 		sim_window_write(&dev->window, offset, data, count);
 		return;
 	}
+	if (unanswered(dev, offset, "write to"))
+		return;
 	sim_fi_mmio(dev->faults, offset, true);
 	sim_regs_write(dev->regs, offset, data, count);
 }

@@ -18,6 +18,7 @@ struct sim_core_hooks;
 
 struct sim_fi_counters {
 	atomic_uint_fast64_t mmio_reads, mmio_writes;	/* of BAR0, without the debug window */
+	atomic_uint_fast64_t mmio_asleep;		/* in D3hot, not among these */
 	atomic_uint_fast64_t doorbells, mailboxes;
 	atomic_uint_fast64_t irqs[NE1_MSIX_VECTORS];	/* messages sent */
 	atomic_uint_fast64_t walks;

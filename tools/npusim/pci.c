@@ -134,6 +134,11 @@ bool sim_pci_config_write(struct sim_pci *pci, uint32_t offset, const void *data
 	       in[flr_byte - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;
 }
 
+bool sim_pci_asleep(const struct sim_pci *pci)
+{
+	return pci->config[CAP_PM + PCI_PM_CTRL] & PCI_PM_CTRL_STATE_MASK;
+}
+
 void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data,
 		       uint32_t count)
 {

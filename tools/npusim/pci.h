@@ -39,6 +39,9 @@ void sim_pci_config_read(const struct sim_pci *pci, uint32_t offset, void *data,
 /* True: the write asked for a function-level reset. */
 bool sim_pci_config_write(struct sim_pci *pci, uint32_t offset, const void *data, uint32_t count);
 
+/* In D3hot, or another state than D0: the function does not answer at its BARs. */
+bool sim_pci_asleep(const struct sim_pci *pci);
+
 /* @pba: pending bits, one per vector. */
 void sim_pci_bar1_read(const struct sim_pci *pci, uint32_t pba, uint32_t offset, void *data,
 		       uint32_t count);
