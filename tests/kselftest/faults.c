@@ -86,6 +86,9 @@ VARIANT(reply_queue, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), 
 	.scenario = CALL, .ends = OK, .count = 1);
 VARIANT(reply_torn, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(4) }, .scenario = CALL,
 	.ends = OK | FAULT, .resets = MAYBE, .count = 1);
+/* one that was read already; of its own nothing is heard */
+VARIANT(reply_stale, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(5) }, .scenario = CALL,
+	.ends = FAULT, .resets = ONCE, .count = 1);
 VARIANT(event_index, .fault = NPUSIM_EVT_GARBAGE, .args = { ARG(NE1_EVT_REPLY), ARG(6), ARG(100000) },
 	.scenario = CALL, .ends = OK | FAULT, .resets = MAYBE, .count = 1);
 VARIANT(reply_of_nobody, .fault = NPUSIM_EVT_INJECT, .args = { 0, ARG(4711) }, .scenario = LONG_JOB, .ends = OK);
@@ -671,11 +674,13 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
+/* The driver tells boot-stuck and boot-not-ready by nothing but half a minute of waiting: one of them will do. */
 static const struct {
 	enum npusim_fault fault;
 	uint64_t args[2];
 	uint64_t count;
 } at_probe[] = {
+	{ NPUSIM_RESET_STUCK, .count = 1 },
 	{ NPUSIM_BOOT_MAGIC, .count = 1 },
 	{ NPUSIM_BOOT_TRUNCATED, .count = 1 },
 	{ NPUSIM_BOOT_COPY_FAIL, .count = 1 },
