@@ -120,12 +120,19 @@ static const struct pci_device_id npuedge_pci_ids[] = {
 };
 MODULE_DEVICE_TABLE(pci, npuedge_pci_ids);
 
+/*
+ * Nothing to do but what the PCI core does for a driver that has such operations, even empty ones:
+ * the function is in D3hot while the system sleeps, after npuedge_pm.c has stopped it.
+ */
+static const struct dev_pm_ops npuedge_pci_pm_ops = { };
+
 static struct pci_driver npuedge_pci_driver = {
 	.name = "npuedge-pci",
 	.id_table = npuedge_pci_ids,
 	.probe = npuedge_pci_probe,
 	.remove = npuedge_pci_remove,
 	.err_handler = &npuedge_pci_err_handler,
+	.driver.pm = pm_ptr(&npuedge_pci_pm_ops),
 };
 
 /**
