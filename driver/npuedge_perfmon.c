@@ -47,6 +47,17 @@ struct npuedge_perfmon {
 	u64 base[NE1_COUNTERS];
 };
 
+/**
+ * npuedge_perfmon_counters() - what monitors of a device count
+ * @edev: device
+ *
+ * Return: a bit for each of enum drm_npuedge_counter; 0 if its firmware, of ABI 1.0, has none.
+ */
+u64 npuedge_perfmon_counters(struct npuedge_device *edev)
+{
+	return edev->fw->abi_minor < 1 ? 0 : GENMASK_ULL(NE1_COUNTERS - 1, 0);
+}
+
 /* ---- totals of a queue ---- */
 
 /**
@@ -232,7 +243,7 @@ static int npuedge_perfmon_begin(struct npuedge_device *edev)
 		return ret;
 
 	ret = -EOPNOTSUPP;
-	if (edev->fw->abi_minor < 1)
+	if (!npuedge_perfmon_counters(edev))
 		goto out_asleep;
 
 	for (int attempt = 0; attempt < 3; attempt++) {

@@ -34,6 +34,7 @@ struct npuedge_counters {
 	u64 total[NE1_COUNTERS];
 };
 
+u64 npuedge_perfmon_counters(struct npuedge_device *edev);
 int npuedge_perfmon_init(struct npuedge_device *edev);
 int npuedge_perfmon_create(struct npuedge_file *f, struct npuedge_queue *q, u32 *id);
 int npuedge_perfmon_destroy(struct npuedge_file *f, u32 id);

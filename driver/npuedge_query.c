@@ -73,6 +73,7 @@ static int npuedge_query_limits(struct npuedge_device *edev, struct drm_npuedge_
 		.job_timeout_ms = READ_ONCE(edev->job_timeout_ms),
 		.queues_per_user = npuedge_queues_per_user(edev),
 		.vms = NPUEDGE_MAX_VMS,
+		.counters = npuedge_perfmon_counters(edev),
 	};
 
 	return npuedge_query_copy(args, &limits, sizeof(limits));

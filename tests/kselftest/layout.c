@@ -167,7 +167,7 @@ AT(memory_info, purged_bytes, 40);
 AT(memory_info, table_bytes, 48);
 AT(memory_info, buffers, 56);
 
-SIZE(limits, 40);
+SIZE(limits, 48);
 AT(limits, jobs_per_submit, 0);
 AT(limits, syncs_per_job, 4);
 AT(limits, bos_per_job, 8);
@@ -178,6 +178,7 @@ AT(limits, perfmons, 24);
 AT(limits, events, 28);
 AT(limits, queues_per_user, 32);
 AT(limits, vms, 36);
+AT(limits, counters, 40);
 
 SIZE(bo_sync, 24);
 AT(bo_sync, handle, 0);

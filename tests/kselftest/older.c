@@ -307,8 +307,11 @@ static int64_t counted(struct npu_client *c, int id)
 TEST_F_TIMEOUT(older, counts_or_says_that_it_cannot, 60)
 {
 	struct npu_client *a = &self->a;
+	struct drm_npuedge_limits limits = { 0 };
 	int id = monitor(a);
 
+	ASSERT_EQ(0, npu_query(a->fd, DRM_NPUEDGE_QUERY_LIMITS, &limits, sizeof(limits)));
+	EXPECT_EQ(variant->counts, limits.counters != 0);
 	if (!variant->counts) {
 		EXPECT_EQ(-EOPNOTSUPP, id);
 	} else {

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define DRM_NPUEDGE_VERSION_MAJOR 1
-#define DRM_NPUEDGE_VERSION_MINOR 2
+#define DRM_NPUEDGE_VERSION_MINOR 3
 
 /*
  * Minor versions:
@@ -38,6 +38,7 @@ extern "C" {
  *        DRM_NPUEDGE_JOB_RERUN, buffers of a job for implicit synchronisation; memory and limit
  *        queries
  *  1.2 - limits of queues and address spaces in DRM_NPUEDGE_QUERY_LIMITS; -EDQUOT of QUEUE_CREATE
+ *  1.3 - counters in DRM_NPUEDGE_QUERY_LIMITS
  */
 
 #define DRM_NPUEDGE_DEV_QUERY		0x00
@@ -219,6 +220,11 @@ struct drm_npuedge_limits {
 	__u32 queues_per_user;
 	/** @vms: address spaces per open file. Since 1.2 */
 	__u32 vms;
+	/**
+	 * @counters: bit N says that performance monitors have counter N of enum
+	 * drm_npuedge_counter; 0: the device's firmware is too old for any. Since 1.3
+	 */
+	__u64 counters;
 };
 
 /**
