@@ -5,7 +5,8 @@
  */
 #include "kselftest_harness.h"
 #include "debugfs.h"
-#include "sysfs.h"
+#include "inject.h"
+#include "ne1_fwabi.h"
 
 #define JOBS	100	/* more than a ring holds: some are in the device, some wait */
 #define BACKLOG	64	/* what a ring holds: all are in the device */
@@ -173,6 +174,105 @@ TEST_F_TIMEOUT(suspend, a_long_job_keeps_the_machine_awake, 300)
 	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
 	EXPECT_EQ(11, count(c));
 	free(before);
+}
+
+/*
+ * Power is taken away from the PCI function, or as much of it as a model can take (D3hot): nobody reads or writes a
+ * register meanwhile.  Those that the machine's emulator has not let through are not in the model's count but in the
+ * emulator's log, which tests/e2e/sleep reads: it looks for this text.
+ */
+TEST_F_TIMEOUT(suspend, registers_rest_without_power, 120)
+{
+	struct npu_client *c = &self->c;
+	char path[192], resource[256], *text;
+	struct npu_inject inj;
+	uint64_t before;
+
+	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
+	if (!getenv("NPUEDGE_SLEEP"))
+		SKIP(return, "NPUEDGE_SLEEP is not set");
+	if (inject_slot(path, sizeof(path)) || inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	snprintf(resource, sizeof(resource), "%s/resource", path);
+	text = npu_read_file(resource, NULL);
+	ASSERT_NE(NULL, text);
+	TH_LOG("registers at %.37s", text);
+	free(text);
+	if (npu_write_text("/sys/power/pm_test", "platform"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	before = inject_read64(&inj, NPUSIM_WIN_ASLEEP_LO);
+	for (int round = 0; round < 2; round++) {
+		ASSERT_EQ(0, submit_chain(c));
+		EXPECT_EQ(0, npu_write_text("/sys/power/state", "freeze"));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+		for (int i = 0; i <= JOBS; i++)
+			ASSERT_EQ(42, c->data[i]);
+	}
+	npu_write_text("/sys/power/pm_test", "none");
+	EXPECT_EQ(before, inject_read64(&inj, NPUSIM_WIN_ASLEEP_LO));
+	inject_close(&inj);
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/*
+ * Firmware before ABI 1.2 cannot hold jobs back, and is not told to: all that is in the ring has to end, which keeps the
+ * machine awake if it takes longer than a job may.
+ */
+TEST_F_TIMEOUT(suspend, older_firmware_ends_all_before_sleep, 300)
+{
+	struct npu_client *c = &self->c;
+	long long before = npu_knob_number("job_timeout_ms");
+	struct npu_inject inj;
+	uint32_t size;
+
+	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
+	if (!getenv("NPUEDGE_SLEEP"))
+		SKIP(return, "NPUEDGE_SLEEP is not set");
+	if (before < 0)
+		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	if (inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	if (npu_write_text("/sys/power/pm_test", "devices"))
+		SKIP(return, "the kernel has no test of suspend (pm_test)");
+	size = counting_stream(c, npu_slow_count(c, 1000));
+	for (unsigned int minor = 0; minor < 2; minor++) {
+		char text[32];
+
+		inject_begin(&inj, NPUSIM_BOOT_ABI);
+		inject_arg(&inj, 0, NE1_ABI_MAJOR);
+		inject_arg(&inj, 1, minor);
+		inject_count(&inj, 0);
+		ASSERT_EQ(0, inject_arm(&inj));
+		ASSERT_EQ(0, npu_knob_write("reset", "1"));
+		inject_begin(&inj, NPUSIM_REPLY_STATUS);	/* counts replies */
+		inject_arg(&inj, 0, NE1_CMD_HOLD);
+		inject_arg(&inj, 1, NE1_MSG_BAD_TYPE);
+		inject_count(&inj, 0);
+		ASSERT_EQ(0, inject_arm(&inj));
+
+		memset(c->data, 0, NPU_PAGE / 8);
+		((float *)c->data)[16] = 1;
+		for (int i = 0; i < 8; i++)
+			ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, size, NPU_PARAMS, 0, c->sync));
+		ASSERT_EQ(0, npu_knob_write("job_timeout_ms", "2000"));
+		EXPECT_EQ(-EBUSY, npu_write_text("/sys/power/state", "freeze"));
+		EXPECT_EQ(0, npu_sync_status(c->fd, c->sync));
+		snprintf(text, sizeof(text), "%lld", before);
+		ASSERT_EQ(0, npu_knob_write("job_timeout_ms", text));
+		EXPECT_EQ(0, npu_write_text("/sys/power/state", "freeze"));
+		ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
+		EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+		EXPECT_EQ(8, count(c));
+		EXPECT_EQ(0, inject_fired(&inj, NPUSIM_REPLY_STATUS));
+		EXPECT_LE(2, inject_fired(&inj, NPUSIM_BOOT_ABI));
+		inject_disarm_all(&inj);
+	}
+	npu_write_text("/sys/power/pm_test", "none");
+	/* the real one knows it */
+	ASSERT_EQ(0, npu_knob_write("reset", "1"));
+	inject_close(&inj);
+	EXPECT_EQ(0, npu_device_works());
 }
 
 /* Does not come back: whether the driver has stopped the device, its debug message says. */
