@@ -289,6 +289,33 @@ def test_config():
         assert client.read(CONFIG, 4, 2) == b"\x06\x00"
 
 
+def test_aer():
+    """error reporting: the capability, what may be written to it, and what a reset leaves"""
+    def word(client, offset):
+        return struct.unpack("<I", client.read(CONFIG, 0x100 + offset, 4))[0]
+
+    def write(client, offset, value):
+        client.write(CONFIG, 0x100 + offset, struct.pack("<I", value))
+    for odd in ((), ("--plain-msi",), ("--pci", "vectors=1", "--pci", "revision=200")):
+        with serving(*odd) as server, Client(server.path) as client:
+            header, severity, masked = word(client, 0), word(client, 0xc), word(client, 0x14)
+            assert header & 0xffff == 1 and header >> 20 == 0, f"header {header:#x}"
+            assert severity == 0x00462030 and masked == 0x6000, f"{severity:#x} {masked:#x}"
+            assert word(client, 8) == 0
+            # status: ones clear, and there is nothing to clear
+            for offset in (4, 0x10):
+                write(client, offset, 0xffffffff)
+                assert word(client, offset) == 0
+            for offset, bits in ((8, 0x005ff030), (0xc, 0x005ff030), (0x14, 0x000071c1)):
+                write(client, offset, 0xffffffff)
+                assert word(client, offset) == bits, f"{offset:#x}: {word(client, offset):#x}"
+            write(client, 8, 0x00100000)
+            write(client, 0, 0)
+            client.write(CONFIG, 0x79, b"\x80")    # FLR
+            assert word(client, 0) == header
+            assert word(client, 8) == 0x00100000 and word(client, 0xc) == 0x005ff030
+
+
 def test_plain_msi():
     """--plain-msi: no MSI-X capability, no BAR 1"""
     with serving("--plain-msi") as server, Client(server.path) as client:

@@ -9,12 +9,24 @@
 #define CAP_MSI		0x50
 #define CAP_EXP		0x70
 #define CAP_MSIX	0xb0
+#define CAP_AER		0x100	/* the first of the extended ones has to be there */
 
 #define CAP_EXP_SIZE	0x3c
 #define EXP_VERSION	2
 #define LINK_SPEED	3	/* 8 GT/s */
 #define LINK_WIDTH	4
 #define MAX_PAYLOAD_256	1
+
+#define AER_VERSION	2
+#define AER_UNCOR	(PCI_ERR_UNC_DLP | PCI_ERR_UNC_SURPDN | PCI_ERR_UNC_POISON_TLP | PCI_ERR_UNC_FCP | \
+			 PCI_ERR_UNC_COMP_TIME | PCI_ERR_UNC_COMP_ABORT | PCI_ERR_UNC_UNX_COMP | \
+			 PCI_ERR_UNC_RX_OVER | PCI_ERR_UNC_MALF_TLP | PCI_ERR_UNC_ECRC | PCI_ERR_UNC_UNSUP | \
+			 PCI_ERR_UNC_INTN)
+/* What a link does not survive, by default. */
+#define AER_FATAL	(PCI_ERR_UNC_DLP | PCI_ERR_UNC_SURPDN | PCI_ERR_UNC_FCP | PCI_ERR_UNC_RX_OVER | \
+			 PCI_ERR_UNC_MALF_TLP | PCI_ERR_UNC_INTN)
+#define AER_COR		(PCI_ERR_COR_RCVR | PCI_ERR_COR_BAD_TLP | PCI_ERR_COR_BAD_DLLP | PCI_ERR_COR_REP_ROLL | \
+			 PCI_ERR_COR_REP_TIMER | PCI_ERR_COR_ADV_NFAT | PCI_ERR_COR_INTERNAL)
 
 static void put8(struct sim_pci *pci, unsigned int at, uint8_t value, uint8_t writable)
 {
@@ -32,6 +44,14 @@ static void put32(struct sim_pci *pci, unsigned int at, uint32_t value, uint32_t
 {
 	put16(pci, at, value & 0xffff, writable & 0xffff);
 	put16(pci, at + 2, value >> 16, writable >> 16);
+}
+
+/* Status bits, which are cleared by writing ones. */
+static void put_status32(struct sim_pci *pci, unsigned int at, uint32_t bits)
+{
+	put32(pci, at, 0, 0);
+	for (unsigned int i = 0; i < 4; i++)
+		pci->clears[at + i] = bits >> 8 * i & 0xff;
 }
 
 static void put_header(struct sim_pci *pci)
@@ -94,16 +114,30 @@ static void put_msix(struct sim_pci *pci)
 	put32(pci, CAP_MSIX + PCI_MSIX_PBA, SIM_PCI_MSIX_PBA | 1, 0);
 }
 
+/* The model has no link that could fail: status and log are for those who look at them, and stay zero. */
+static void put_aer(struct sim_pci *pci)
+{
+	put32(pci, CAP_AER, PCI_EXT_CAP_ID_ERR | AER_VERSION << 16, 0);
+	put_status32(pci, CAP_AER + PCI_ERR_UNCOR_STATUS, AER_UNCOR);
+	put32(pci, CAP_AER + PCI_ERR_UNCOR_MASK, 0, AER_UNCOR);
+	put32(pci, CAP_AER + PCI_ERR_UNCOR_SEVER, AER_FATAL, AER_UNCOR);
+	put_status32(pci, CAP_AER + PCI_ERR_COR_STATUS, AER_COR);
+	put32(pci, CAP_AER + PCI_ERR_COR_MASK, PCI_ERR_COR_ADV_NFAT | PCI_ERR_COR_INTERNAL, AER_COR);
+}
+
 void sim_pci_init(struct sim_pci *pci, const struct sim_pci_shape *shape)
 {
+	memset(pci, 0, sizeof(*pci));
 	pci->shape = *shape;
+	put_aer(pci);
 	sim_pci_reset(pci);
 }
 
 void sim_pci_reset(struct sim_pci *pci)
 {
-	memset(pci->config, 0, sizeof(pci->config));
-	memset(pci->writable, 0, sizeof(pci->writable));
+	/* What is known of errors outlives a reset, which may be what they led to. */
+	memset(pci->config, 0, CAP_AER);
+	memset(pci->writable, 0, CAP_AER);
 	memset(pci->msix_table, 0, sizeof(pci->msix_table));
 	for (unsigned int i = 0; i < NE1_MSIX_VECTORS; i++)
 		pci->msix_table[16 * i + PCI_MSIX_ENTRY_VECTOR_CTRL] = PCI_MSIX_ENTRY_CTRL_MASKBIT;
@@ -129,6 +163,7 @@ bool sim_pci_config_write(struct sim_pci *pci, uint32_t offset, const void *data
 		uint8_t mask = pci->writable[offset + i];
 
 		pci->config[offset + i] = (pci->config[offset + i] & ~mask) | (in[i] & mask);
+		pci->config[offset + i] &= ~(in[i] & pci->clears[offset + i]);
 	}
 	return flr_byte >= offset && flr_byte - offset < count &&
 	       in[flr_byte - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The PCI function's configuration space: header, power management, MSI, PCI Express with FLR,
- * MSI-X, and BAR 1 with the MSI-X table.  One thread (that of the socket).
+ * MSI-X, advanced error reporting, and BAR 1 with the MSI-X table.  One thread (that of the socket).
  */
 #ifndef NPUSIM_PCI_H
 #define NPUSIM_PCI_H
@@ -26,12 +26,13 @@ struct sim_pci_shape {
 struct sim_pci {
 	uint8_t config[SIM_PCI_CONFIG_SIZE];
 	uint8_t writable[SIM_PCI_CONFIG_SIZE];	/* bits software may change */
+	uint8_t clears[SIM_PCI_CONFIG_SIZE];	/* bits software clears by writing ones */
 	uint8_t msix_table[16 * NE1_MSIX_VECTORS];
 	struct sim_pci_shape shape;
 };
 
 void sim_pci_init(struct sim_pci *pci, const struct sim_pci_shape *shape);	/* copied */
-/* The state after FLR, reset and power-on. */
+/* The state after FLR and reset; what is sticky stays. */
 void sim_pci_reset(struct sim_pci *pci);
 
 /* Callers keep [@offset, @offset + @count) within the space. */
