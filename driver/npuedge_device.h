@@ -86,6 +86,8 @@ struct npuedge_device {
 	struct device *dma_dev;
 	/** @regs: NE1_BAR_SIZE bytes of registers */
 	void __iomem *regs;
+	/** @frozen: the bus had an error, and registers are left alone until it has recovered */
+	bool frozen;
 	/** @latch_lock: makes a read of a LO/HI pair one operation */
 	struct mutex latch_lock;
 	/** @chip: properties, constant */
@@ -177,6 +179,10 @@ struct npuedge_device {
 		bool asleep;
 		/** @reset.bus: likewise, for the bus */
 		bool bus;
+		/** @reset.bus_error: the bus recovers, @dev stays awake; under its device lock */
+		bool bus_error;
+		/** @reset.bus_work: gives up on a bus that does not recover, and does not say so */
+		struct delayed_work bus_work;
 		/** @reset.stopped: @lost, and the device touches no memory any more; set once */
 		bool stopped;
 		/** @reset.wait: woken when @reset.pending or @reset.stopped changes */

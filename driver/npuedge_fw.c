@@ -262,9 +262,10 @@ static int npuedge_fw_wait_ready(struct npuedge_device *edev)
 	if (npuedge_inject(NPUEDGE_INJECT_BOOT))
 		return -EIO;
 
-	ret = readl_poll_timeout(edev->regs + NE1_REG_BOOT_STATUS, status,
-				 FIELD_GET(NE1_BOOT_STATE_MASK, status) >= NE1_BOOT_STATE_READY,
-				 5000, edev->timeouts->boot * USEC_PER_MSEC);
+	ret = read_poll_timeout(npuedge_read, status,
+				FIELD_GET(NE1_BOOT_STATE_MASK, status) >= NE1_BOOT_STATE_READY,
+				5000, edev->timeouts->boot * USEC_PER_MSEC, false, edev,
+				NE1_REG_BOOT_STATUS);
 	state = FIELD_GET(NE1_BOOT_STATE_MASK, status);
 	if (ret || state != NE1_BOOT_STATE_READY) {
 		npuedge_fw_report_failure(edev, state, FIELD_GET(NE1_BOOT_ERROR_MASK, status));

@@ -83,16 +83,18 @@ void npuedge_hw_telemetry(struct npuedge_device *edev, struct drm_npuedge_teleme
  *
  * When it returns 0 the device touches no memory: engines are stopped, the TLB is empty.
  *
- * Return: 0, or -ETIMEDOUT.
+ * Return: 0, -ETIMEDOUT, or -EIO if the bus is frozen, and nobody knows what the device does.
  */
 int npuedge_hw_reset(struct npuedge_device *edev)
 {
 	u32 value;
+	int ret;
 
 	npuedge_write(edev, NE1_REG_RESET, 1);
 	/* All ones: there is no device any more, and it touches no memory either. */
-	return readl_poll_timeout(edev->regs + NE1_REG_RESET, value, !value || value == U32_MAX,
-				  100, edev->timeouts->reset * USEC_PER_MSEC);
+	ret = read_poll_timeout(npuedge_read, value, !value || value == U32_MAX, 100,
+				edev->timeouts->reset * USEC_PER_MSEC, false, edev, NE1_REG_RESET);
+	return READ_ONCE(edev->frozen) ? -EIO : ret;
 }
 
 static void npuedge_hw_read_name(struct npuedge_device *edev)

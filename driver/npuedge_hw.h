@@ -16,22 +16,23 @@ struct drm_npuedge_telemetry;
  * @edev: device
  * @reg: NE1_REG_*
  *
- * Return: value; all ones if the device is gone.
+ * Return: value; all ones if the device is gone, or the bus frozen.
  */
 static inline u32 npuedge_read(struct npuedge_device *edev, u32 reg)
 {
-	return readl(edev->regs + reg);
+	return unlikely(READ_ONCE(edev->frozen)) ? U32_MAX : readl(edev->regs + reg);
 }
 
 /**
- * npuedge_write() - write a register, after all earlier writes to memory
+ * npuedge_write() - write a register, after all earlier writes to memory; not if the bus is frozen
  * @edev: device
  * @reg: NE1_REG_* or NE1_DOORBELL()
  * @value: value
  */
 static inline void npuedge_write(struct npuedge_device *edev, u32 reg, u32 value)
 {
-	writel(value, edev->regs + reg);
+	if (likely(!READ_ONCE(edev->frozen)))
+		writel(value, edev->regs + reg);
 }
 
 int npuedge_hw_init(struct npuedge_device *edev);

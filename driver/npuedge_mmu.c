@@ -242,9 +242,9 @@ static int npuedge_mmu_empty_tlb(struct npuedge_device *edev)
 
 	mutex_lock(&edev->tlb_lock);
 	npuedge_write(edev, NE1_REG_MMU_TLB_INV, 1);
-	ret = readl_poll_timeout(edev->regs + NE1_REG_MMU_TLB_INV, value,
-				 !(value & NE1_TLB_INV_BUSY), 10,
-				 edev->timeouts->tlb * USEC_PER_MSEC);
+	ret = read_poll_timeout(npuedge_read, value, !(value & NE1_TLB_INV_BUSY), 10,
+				edev->timeouts->tlb * USEC_PER_MSEC, false, edev,
+				NE1_REG_MMU_TLB_INV);
 	mutex_unlock(&edev->tlb_lock);
 
 	if (npuedge_inject(NPUEDGE_INJECT_TLB))

@@ -4,17 +4,31 @@
  *
  * Makes the platform device that npuedge_plat.c binds to: BAR 0 as its registers, four MSI-X
  * vectors or one MSI as its interrupts.  Nothing else of the driver knows of PCI.
+ *
+ * After an uncorrectable error that the function reported (AER, DPC) it is always reset: of the
+ * data that got lost nobody knows whose they were.
  */
 
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
+#include <linux/slab.h>
 
 #include "ne1_regs.h"
 #include "npuedge_plat.h"
 
 static const char * const npuedge_pci_irq_names[NE1_MSIX_VECTORS] = {
 	"queue", "event", "mmu", "fatal"
+};
+
+/**
+ * struct npuedge_pci - a PCI function
+ */
+struct npuedge_pci {
+	/** @child: what the driver proper binds to */
+	struct platform_device *child;
+	/** @state: configuration space, to be restored after an error has led to a reset */
+	struct pci_saved_state *state;
 };
 
 static void npuedge_pci_free_vectors(void *pdev)
@@ -37,7 +51,22 @@ static int npuedge_pci_alloc_vectors(struct pci_dev *pdev)
 	return ret ?: count;
 }
 
-static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
+static void npuedge_pci_free_state(void *state)
+{
+	kfree(state);
+}
+
+/* Now, as it cannot be read any more when it is needed. */
+static int npuedge_pci_keep_state(struct pci_dev *pdev, struct npuedge_pci *npu)
+{
+	pci_save_state(pdev);
+	npu->state = pci_store_saved_state(pdev);
+	if (!npu->state)
+		return -ENOMEM;
+	return devm_add_action_or_reset(&pdev->dev, npuedge_pci_free_state, npu->state);
+}
+
+static int npuedge_pci_add_child(struct pci_dev *pdev, struct npuedge_pci *npu, int vectors)
 {
 	struct resource res[1 + NE1_MSIX_VECTORS] = {
 		DEFINE_RES_MEM_NAMED(pci_resource_start(pdev, 0), NE1_BAR_SIZE, "regs"),
@@ -64,13 +93,19 @@ static int npuedge_pci_add_child(struct pci_dev *pdev, int vectors)
 	if (IS_ERR(child))
 		return dev_err_probe(&pdev->dev, PTR_ERR(child), "cannot add platform device\n");
 
-	pci_set_drvdata(pdev, child);
+	npu->child = child;
+	pci_set_drvdata(pdev, npu);
 	return 0;
 }
 
 static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	int ret;
+	struct npuedge_pci *npu;
+	int vectors, ret;
+
+	npu = devm_kzalloc(&pdev->dev, sizeof(*npu), GFP_KERNEL);
+	if (!npu)
+		return -ENOMEM;
 
 	ret = pcim_enable_device(pdev);
 	if (ret)
@@ -80,36 +115,84 @@ static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *i
 		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 of %llu bytes, need %u\n",
 				     (u64)pci_resource_len(pdev, 0), NE1_BAR_SIZE);
 
-	ret = npuedge_pci_alloc_vectors(pdev);
-	if (ret < 0)
-		return ret;
+	vectors = npuedge_pci_alloc_vectors(pdev);
+	if (vectors < 0)
+		return vectors;
 
-	return npuedge_pci_add_child(pdev, ret);
+	ret = npuedge_pci_keep_state(pdev, npu);
+	return ret ?: npuedge_pci_add_child(pdev, npu, vectors);
+}
+
+static struct device *npuedge_pci_child(struct pci_dev *pdev)
+{
+	struct npuedge_pci *npu = pci_get_drvdata(pdev);
+
+	return &npu->child->dev;
 }
 
 static void npuedge_pci_remove(struct pci_dev *pdev)
 {
-	platform_device_unregister(pci_get_drvdata(pdev));
+	platform_device_unregister(to_platform_device(npuedge_pci_child(pdev)));
 }
 
 /* Locked from here to the other, so that its driver is neither bound nor unbound in between. */
 static void npuedge_pci_reset_prepare(struct pci_dev *pdev)
 {
-	struct platform_device *child = pci_get_drvdata(pdev);
+	struct device *child = npuedge_pci_child(pdev);
 
-	device_lock(&child->dev);
-	npuedge_plat_reset_prepare(&child->dev);
+	device_lock(child);
+	npuedge_plat_reset_prepare(child);
 }
 
 static void npuedge_pci_reset_done(struct pci_dev *pdev)
 {
-	struct platform_device *child = pci_get_drvdata(pdev);
+	struct device *child = npuedge_pci_child(pdev);
 
-	npuedge_plat_reset_done(&child->dev);
-	device_unlock(&child->dev);
+	npuedge_plat_reset_done(child);
+	device_unlock(child);
+}
+
+/*
+ * The PCI core has the function locked in each of the following, but not in between: its driver,
+ * or the child's, may be unbound and bound.
+ */
+static pci_ers_result_t npuedge_pci_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	if (state == pci_channel_io_perm_failure) {
+		npuedge_plat_bus_lost(npuedge_pci_child(pdev));
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+
+	npuedge_plat_bus_error(npuedge_pci_child(pdev), state == pci_channel_io_frozen);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+/* Older kernels have reset the function only if the bus was frozen; its child resets it anyway. */
+static pci_ers_result_t npuedge_pci_slot_reset(struct pci_dev *pdev)
+{
+	struct npuedge_pci *npu = pci_get_drvdata(pdev);
+
+	if (pci_load_saved_state(pdev, npu->state))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+
+	if (npuedge_plat_bus_recovered(&npu->child->dev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	/* What was saved is from before npuedge_pci_start_dma(). */
+	if (pdev->is_busmaster)
+		pci_set_master(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void npuedge_pci_resume(struct pci_dev *pdev)
+{
+	npuedge_plat_bus_resume(npuedge_pci_child(pdev));
 }
 
 static const struct pci_error_handlers npuedge_pci_err_handler = {
+	.error_detected = npuedge_pci_error_detected,
+	.slot_reset = npuedge_pci_slot_reset,
+	.resume = npuedge_pci_resume,
 	.reset_prepare = npuedge_pci_reset_prepare,
 	.reset_done = npuedge_pci_reset_done,
 };

@@ -8,6 +8,7 @@
  * "the device" do right.
  */
 
+#include <linux/cleanup.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -127,6 +128,7 @@ static void npuedge_plat_remove(struct platform_device *pdev)
 	struct npuedge_device *edev = platform_get_drvdata(pdev);
 
 	pm_runtime_get_sync(edev->dev);
+	npuedge_reset_bus_forget(edev);
 	npuedge_device_unplug(edev);
 	flush_work(&edev->unplug.work);
 	flush_work(&edev->reset.report_work);
@@ -165,6 +167,64 @@ void npuedge_plat_reset_done(struct device *dev)
 	device_lock_assert(dev);
 	if (edev)
 		npuedge_reset_bus_end(edev);
+}
+
+/**
+ * npuedge_plat_bus_error() - the bus had an error that lost data
+ * @dev: platform device; may have no driver, and be unbound and bound before the bus has recovered
+ * @frozen: nothing may touch the device
+ */
+void npuedge_plat_bus_error(struct device *dev, bool frozen)
+{
+	struct npuedge_device *edev;
+
+	guard(device)(dev);
+	edev = dev_get_drvdata(dev);
+	if (edev)
+		npuedge_reset_bus_error(edev, frozen);
+}
+
+/**
+ * npuedge_plat_bus_recovered() - the bus can reach a device again
+ * @dev: platform device
+ *
+ * Return: 0, or a negative errno if the device does not answer.
+ */
+int npuedge_plat_bus_recovered(struct device *dev)
+{
+	struct npuedge_device *edev;
+
+	guard(device)(dev);
+	edev = dev_get_drvdata(dev);
+	return edev ? npuedge_reset_bus_recovered(edev) : 0;
+}
+
+/**
+ * npuedge_plat_bus_resume() - all devices of the bus have recovered
+ * @dev: platform device
+ */
+void npuedge_plat_bus_resume(struct device *dev)
+{
+	struct npuedge_device *edev;
+
+	guard(device)(dev);
+	edev = dev_get_drvdata(dev);
+	if (edev)
+		npuedge_reset_bus_resume(edev);
+}
+
+/**
+ * npuedge_plat_bus_lost() - the bus cannot reach a device any more
+ * @dev: platform device
+ */
+void npuedge_plat_bus_lost(struct device *dev)
+{
+	struct npuedge_device *edev;
+
+	guard(device)(dev);
+	edev = dev_get_drvdata(dev);
+	if (edev)
+		npuedge_reset_bus_lost(edev);
 }
 
 static const struct of_device_id npuedge_of_match[] = {

@@ -3,6 +3,7 @@
 #define NPUEDGE_PLAT_H
 
 #include <linux/kconfig.h>
+#include <linux/types.h>
 
 struct device;
 
@@ -13,6 +14,10 @@ int npuedge_plat_register(void);
 void npuedge_plat_unregister(void);
 void npuedge_plat_reset_prepare(struct device *dev);
 void npuedge_plat_reset_done(struct device *dev);
+void npuedge_plat_bus_error(struct device *dev, bool frozen);
+int npuedge_plat_bus_recovered(struct device *dev);
+void npuedge_plat_bus_resume(struct device *dev);
+void npuedge_plat_bus_lost(struct device *dev);
 
 #if IS_ENABLED(CONFIG_PCI)
 int npuedge_pci_register(void);

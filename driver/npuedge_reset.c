@@ -24,6 +24,11 @@
  * When the bus resets the device, which user space may ask for, jobs on a core get the same time,
  * the others wait, and afterwards it goes on like step 2.
  *
+ * So it does after an uncorrectable error of the bus, but jobs on a core get no time: what they
+ * have read or written may have got lost on its way.  While the bus is frozen nothing touches the
+ * device, registers read as all ones, and it is not known to have stopped: what that costs is
+ * found out when the bus has recovered.  If it does not the device is lost.
+ *
  * The accel device sends an event to user space after each reset, WEDGED=none, and when it is
  * lost, WEDGED=rebind,bus-reset: what helps then.
  *
@@ -53,6 +58,9 @@
 /* So many resets in a row do not help; they are not in a row if they are further apart. */
 #define NPUEDGE_RESET_STREAK	8
 #define NPUEDGE_RESET_STREAK_MS	10000
+
+/* Longer than the PCI core waits for a function, and less than what counts as a hung task. */
+#define NPUEDGE_RESET_BUS_MS	100000
 
 /* Firmware is not talked to any more; who waits for it gives up. */
 static void npuedge_reset_begin(struct npuedge_device *edev)
@@ -391,7 +399,25 @@ static void npuedge_reset_conclude(struct npuedge_device *edev, struct npuedge_q
 	}
 }
 
-/* Step 2, and if it fails step 3; with reset.lock held for writing. */
+/*
+ * Whether something failed only because the bus is frozen.  That says nothing of the device: it
+ * stays stopped until the bus has recovered.
+ */
+static bool npuedge_reset_left_to_bus(struct npuedge_device *edev, int error)
+{
+	lockdep_assert_held_write(&edev->reset.lock);
+
+	if (!error || !READ_ONCE(edev->frozen))
+		return false;
+	edev->reset.asleep = true;
+	edev->reset.bus = true;
+	return true;
+}
+
+/*
+ * Step 2, and if it fails step 3; with reset.lock held for writing.  -EAGAIN: the bus had an error
+ * meanwhile, and the device stays stopped until it has recovered.
+ */
 static int npuedge_reset_locked(struct npuedge_device *edev, struct npuedge_queue *guilty,
 				u32 reason)
 {
@@ -403,6 +429,8 @@ static int npuedge_reset_locked(struct npuedge_device *edev, struct npuedge_queu
 		drm_err(&edev->base, "%u resets, and no job ended well\n", edev->reset.streak - 1);
 	else
 		ret = npuedge_reset_restart(edev, guilty);
+	if (npuedge_reset_left_to_bus(edev, ret))
+		return -EAGAIN;
 	npuedge_reset_conclude(edev, guilty, reason, ret);
 	return ret;
 }
@@ -437,7 +465,9 @@ static void npuedge_reset_device(struct npuedge_device *edev, struct npuedge_que
 		/* Resume may have ended what we began. */
 		npuedge_reset_begin(edev);
 		ret = npuedge_reset_locked(edev, guilty, reason);
-		npuedge_reset_end(edev);
+		stopped = ret == -EAGAIN;
+		if (!stopped)
+			npuedge_reset_end(edev);
 	}
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
@@ -653,9 +683,9 @@ int npuedge_reset_suspend(struct npuedge_device *edev)
 	flush_work(&edev->reset.work);
 	cookie = dma_fence_begin_signalling();
 	down_write(&edev->reset.lock);
-	/* That reset may have failed. */
+	/* That reset may have failed.  What the bus has stopped goes on before there is sleep. */
 	lost = READ_ONCE(edev->lost);
-	if (!lost) {
+	if (!lost && !edev->reset.bus) {
 		npuedge_reset_stop_queues(edev);
 		held = npuedge_reset_hold_jobs(edev, true);
 		dry = npuedge_reset_run_dry(edev, held);
@@ -697,7 +727,9 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	down_write(&edev->reset.lock);
 	edev->reset.asleep = false;
 	ret = npuedge_reset_restart(edev, NULL);
-	if (ret) {
+	if (npuedge_reset_left_to_bus(edev, ret)) {
+		ret = 0;
+	} else if (ret) {
 		WRITE_ONCE(edev->lost, true);
 		npuedge_fw_msg_stop(edev);
 		npuedge_reset_lose_queues(edev);
@@ -705,13 +737,15 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 	} else {
 		npuedge_reset_start_queues(edev);
 	}
-	npuedge_reset_end(edev);
+	if (!edev->reset.bus)
+		npuedge_reset_end(edev);
 	up_write(&edev->reset.lock);
 	dma_fence_end_signalling(cookie);
 	npuedge_reset_look_again(edev);
 	return ret;
 }
 
+/* Of a device that has stopped already, for the bus or for sleep, nothing is left to do. */
 static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 {
 	npuedge_reset_begin(edev);
@@ -719,14 +753,20 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 	if (!READ_ONCE(edev->lost)) {
 		/* A reset that was under way may have ended what we began. */
 		npuedge_reset_begin(edev);
-		edev->reset.asleep = true;
-		edev->reset.bus = true;
-		npuedge_reset_stop_queues(edev);
 		npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_STOPPED);
-		/* If it does not obey, then it will the bus. */
-		npuedge_hw_reset(edev);
-		/* Nobody shall find a fault later, and look for its reason in registers. */
-		npuedge_reset_judge_queues(edev);
+		if (!edev->reset.asleep) {
+			edev->reset.asleep = true;
+			edev->reset.bus = true;
+			npuedge_reset_stop_queues(edev);
+			/* If it does not obey, then it will the bus. */
+			npuedge_hw_reset(edev);
+			/*
+			 * Nobody shall find a fault later, and look for its reason in registers.
+			 * On a frozen bus jobs may go on, and even begin: they are judged later.
+			 */
+			if (!READ_ONCE(edev->frozen))
+				npuedge_reset_judge_queues(edev);
+		}
 	}
 	up_write(&edev->reset.lock);
 	npuedge_reset_leave_registers(edev);
@@ -771,8 +811,10 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	int ret = 0;
 
 	down_write(&edev->reset.lock);
-	stopped = edev->reset.bus;
+	stopped = edev->reset.bus && !READ_ONCE(edev->lost);
 	if (stopped) {
+		/* User space may have it reset while the bus recovers from an error. */
+		WRITE_ONCE(edev->frozen, false);
 		edev->reset.asleep = false;
 		edev->reset.bus = false;
 		ret = npuedge_reset_restart(edev, NULL);
@@ -788,6 +830,118 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	}
 	pm_runtime_mark_last_busy(edev->dev);
 	pm_runtime_put_autosuspend(edev->dev);
+}
+
+/* Older kernels tell nobody that they could not recover. */
+static void npuedge_reset_bus_work(struct work_struct *work)
+{
+	struct npuedge_device *edev = container_of(to_delayed_work(work), struct npuedge_device,
+						   reset.bus_work);
+
+	if (READ_ONCE(edev->lost))
+		return;
+	drm_err(&edev->base, "device is lost: the bus does not recover\n");
+	queue_work(system_dfl_wq, &edev->unplug.work);
+}
+
+/**
+ * npuedge_reset_bus_error() - stop the device, as the bus had an uncorrectable error
+ * @edev: device, which may be unbound before the bus has recovered
+ * @frozen: nothing may touch the device
+ *
+ * Until npuedge_reset_bus_resume() nobody uses it, as with npuedge_reset_bus_begin(), but jobs get
+ * no time to end: they may have lost data.
+ */
+void npuedge_reset_bus_error(struct npuedge_device *edev, bool frozen)
+{
+	int cookie;
+
+	/* First, as it may be asleep, and be woken up now. */
+	npuedge_reset_begin(edev);
+	if (frozen)
+		WRITE_ONCE(edev->frozen, true);
+	if (!edev->reset.bus_error)
+		pm_runtime_get_sync(edev->dev);
+	edev->reset.bus_error = true;
+
+	if (npuedge_device_enter(edev, &cookie)) {
+		npuedge_reset_stop_for_bus(edev);
+		npuedge_device_exit(edev, cookie);
+	}
+	if (READ_ONCE(edev->lost))
+		npuedge_reset_wait_for_loss(edev);
+	else
+		mod_delayed_work(system_dfl_wq, &edev->reset.bus_work,
+				 msecs_to_jiffies(NPUEDGE_RESET_BUS_MS));
+}
+
+/**
+ * npuedge_reset_bus_resume() - start the device again, whose bus has recovered
+ * @edev: device that npuedge_reset_bus_recovered() was called for
+ */
+void npuedge_reset_bus_resume(struct npuedge_device *edev)
+{
+	cancel_delayed_work_sync(&edev->reset.bus_work);
+	if (!edev->reset.bus_error)
+		return;
+	edev->reset.bus_error = false;
+	npuedge_reset_bus_end(edev);
+}
+
+/**
+ * npuedge_reset_bus_lost() - give the device up, which the bus cannot reach any more
+ * @edev: device
+ *
+ * On return all its fences have signalled, or do so when their dependencies have.
+ */
+void npuedge_reset_bus_lost(struct npuedge_device *edev)
+{
+	WRITE_ONCE(edev->frozen, true);
+	mod_delayed_work(system_dfl_wq, &edev->reset.bus_work, 0);
+	flush_delayed_work(&edev->reset.bus_work);
+	npuedge_reset_wait_for_loss(edev);
+	npuedge_reset_bus_resume(edev);
+}
+
+/**
+ * npuedge_reset_bus_recovered() - the bus can reach the device again
+ * @edev: device that npuedge_reset_bus_error() was called for, or one that was bound since
+ *
+ * It stays stopped until npuedge_reset_bus_resume().
+ *
+ * Return: 0, also if the device was lost before; -ENODEV if it does not answer, or -ETIMEDOUT if
+ * it does not stop: in both cases it is lost now.
+ */
+int npuedge_reset_bus_recovered(struct npuedge_device *edev)
+{
+	int cookie, ret;
+
+	if (!READ_ONCE(edev->lost))
+		WRITE_ONCE(edev->frozen, false);
+	/* It may have been started since, by a reset that user space wanted, or by its driver. */
+	npuedge_reset_bus_error(edev, false);
+	if (!npuedge_device_enter(edev, &cookie))
+		return 0;
+
+	down_write(&edev->reset.lock);
+	ret = npuedge_read(edev, NE1_REG_ID) == NE1_ID_MAGIC ? npuedge_hw_reset(edev) : -ENODEV;
+	up_write(&edev->reset.lock);
+	npuedge_device_exit(edev, cookie);
+	if (ret)
+		npuedge_reset_bus_lost(edev);
+	return ret;
+}
+
+/**
+ * npuedge_reset_bus_forget() - the device is being unbound, and hears no more of the bus
+ * @edev: device
+ */
+void npuedge_reset_bus_forget(struct npuedge_device *edev)
+{
+	cancel_delayed_work_sync(&edev->reset.bus_work);
+	if (edev->reset.bus_error)
+		pm_runtime_put_noidle(edev->dev);
+	edev->reset.bus_error = false;
 }
 
 static void npuedge_reset_fini(struct drm_device *drm, void *wq)
@@ -810,6 +964,7 @@ int npuedge_reset_init(struct npuedge_device *edev)
 	init_waitqueue_head(&edev->reset.wait);
 	INIT_WORK(&edev->reset.work, npuedge_reset_work);
 	INIT_WORK(&edev->reset.report_work, npuedge_reset_report_work);
+	INIT_DELAYED_WORK(&edev->reset.bus_work, npuedge_reset_bus_work);
 
 	edev->reset.wq = alloc_ordered_workqueue("npuedge-reset", WQ_MEM_RECLAIM);
 	if (!edev->reset.wq)

@@ -42,5 +42,10 @@ int npuedge_reset_suspend(struct npuedge_device *edev);
 int npuedge_reset_resume(struct npuedge_device *edev);
 void npuedge_reset_bus_begin(struct npuedge_device *edev);
 void npuedge_reset_bus_end(struct npuedge_device *edev);
+void npuedge_reset_bus_error(struct npuedge_device *edev, bool frozen);
+int npuedge_reset_bus_recovered(struct npuedge_device *edev);
+void npuedge_reset_bus_resume(struct npuedge_device *edev);
+void npuedge_reset_bus_lost(struct npuedge_device *edev);
+void npuedge_reset_bus_forget(struct npuedge_device *edev);
 
 #endif
