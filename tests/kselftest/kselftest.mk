@@ -7,7 +7,8 @@ kselftests := $(kselftest-names:%=$(O)/kselftest/%)
 # where tools/vm/setup unpacked tools/testing/selftests of the kernel source
 KSFT ?= $(or $(NPUEDGE_CACHE),$(HOME)/.cache/npuedge)/linux/tools/testing/selftests
 
-kselftests-inject := devices dma faults inject integrity iommu messages older recovery storm suspend timeout trace vectors
+kselftests-inject := devices dma faults inject integrity iommu messages older pci recovery storm suspend timeout \
+		     trace vectors
 $(kselftests-inject:%=$(O)/kselftest/%): tests/kselftest/inject.h tools/npusim/debug_window.h
 $(O)/kselftest/%: tests/kselftest/%.c $(wildcard tests/kselftest/*.h) uapi/drm/npuedge_accel.h
 	$(say) CC $@
