@@ -179,9 +179,10 @@ static int npuedge_prime_end_cpu_access(struct dma_buf *dma_buf, enum dma_data_d
 		/* Whoever is told that the access has ended finds what is still being combined. */
 		wmb();
 	}
-	/* What a job wrote is here by now, and in all copies from now on. */
+	/* What a job wrote is here by now, and in all copies from now on; unless it still does. */
 	npuedge_prime_sync(dma_buf, bo->written ? DMA_BIDIRECTIONAL : dir, false);
-	bo->written = false;
+	if (dma_resv_test_signaled(dma_buf->resv, DMA_RESV_USAGE_WRITE))
+		bo->written = false;
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }
