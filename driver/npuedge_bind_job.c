@@ -118,9 +118,12 @@ static void npuedge_bind_job_free_work(struct work_struct *work)
 
 static void npuedge_bind_job_free(struct drm_sched_job *base)
 {
+	struct npuedge_bind_job *job = to_npuedge_bind_job(base);
+
 	npuedge_sched_fence_detach(base->s_fence);
 	drm_sched_job_cleanup(base);
-	queue_work(npuedge_bind_free_wq, &to_npuedge_bind_job(base)->free_work);
+	job->vm->bind_gp = get_state_synchronize_rcu();
+	queue_work(npuedge_bind_free_wq, &job->free_work);
 }
 
 static struct dma_fence *npuedge_bind_job_run(struct drm_sched_job *base)
@@ -189,9 +192,9 @@ int npuedge_bind_init_sched(struct npuedge_vm *vm)
  */
 void npuedge_bind_fini_sched(struct npuedge_vm *vm)
 {
-	/* Most VMs have had no job. */
+	/* Of many VMs that end together the first waits for all. */
 	if (vm->last_bind)
-		synchronize_rcu();
+		cond_synchronize_rcu(vm->bind_gp);
 	drm_sched_entity_fini(&vm->entity);
 	npuedge_sched_fini(&vm->sched);
 	dma_fence_put(vm->last_bind);

@@ -58,6 +58,8 @@ struct npuedge_vm {
 	u64 mapped_bytes;
 	/** @last_bind: end of the bind that was queued last, or NULL */
 	struct dma_fence *last_bind;
+	/** @bind_gp: a grace period after the last queued bind was freed, if there was one */
+	unsigned long bind_gp;
 	/** @unusable: a queued bind has failed; set once */
 	bool unusable;
 
