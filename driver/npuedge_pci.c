@@ -59,6 +59,8 @@ static void npuedge_pci_free_state(void *state)
 /* Now, as it cannot be read any more when it is needed. */
 static int npuedge_pci_keep_state(struct pci_dev *pdev, struct npuedge_pci *npu)
 {
+	/* Perhaps left on by what ran before us; who does not stop must not have it back. */
+	pci_clear_master(pdev);
 	pci_save_state(pdev);
 	npu->state = pci_store_saved_state(pdev);
 	if (!npu->state)

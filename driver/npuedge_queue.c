@@ -306,6 +306,7 @@ static int npuedge_queue_hw_create(struct npuedge_queue *q)
 	q->tail = 0;
 	q->hw_seqno = 0;
 	q->held = false;
+	q->distrusted = false;
 	/* Not in the new ring yet: what firmware has ended there are none of them. */
 	list_for_each_entry(job, &q->inflight, node)
 		job->seqno = S32_MAX;
@@ -519,7 +520,7 @@ static struct npuedge_job *npuedge_queue_process_some(struct npuedge_queue *q,
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->lock, flags);
-	if (q->hw && !list_empty(&q->inflight))
+	if (q->hw && !q->distrusted && !list_empty(&q->inflight))
 		faulted = npuedge_queue_process_locked(q, result, stop_at_fault, ended);
 	spin_unlock_irqrestore(&q->lock, flags);
 	return faulted;
@@ -942,6 +943,18 @@ static void npuedge_queue_end_hung(struct npuedge_queue *q)
 }
 
 /**
+ * npuedge_queue_distrust() - take no more jobs for ended until the device was reset
+ * @q: queue, on the device's list; the bus is frozen, and the device may go on
+ */
+void npuedge_queue_distrust(struct npuedge_queue *q)
+{
+	npuedge_queue_process(q);
+	spin_lock_irq(&q->lock);
+	q->distrusted = true;
+	spin_unlock_irq(&q->lock);
+}
+
+/**
  * npuedge_queue_judge() - find out what a reset of the device costs a queue
  * @q: queue; the device has stopped, shared memory is as it left it
  *
@@ -955,12 +968,17 @@ void npuedge_queue_judge(struct npuedge_queue *q)
 	npuedge_queue_process(q);
 
 	spin_lock_irq(&q->lock);
-	job = list_first_entry_or_null(&q->inflight, struct npuedge_job, node);
-	if (job && q->hw && npuedge_queue_started(q, job)) {
+	list_for_each_entry(job, &q->inflight, node) {
+		bool ended = q->hw && q->distrusted && npuedge_queue_passed(q, job);
+
+		if (!ended && !(q->hw && npuedge_queue_started(q, job)))
+			break;
 		if (job->rerun && job->reruns < NPUEDGE_JOB_RERUNS)
 			job->reruns++;
 		else
 			q->lost_jobs = true;
+		if (!ended)
+			break;
 	}
 	npuedge_queue_detach(q);
 	spin_unlock_irq(&q->lock);

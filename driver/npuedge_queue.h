@@ -101,6 +101,8 @@ struct npuedge_queue {
 	bool closed;
 	/** @hung: number of the job that is being stopped as it takes too long; 0: none */
 	u64 hung;
+	/** @distrusted: what firmware says of it from now on may have lost data on its way */
+	bool distrusted;
 	/** @lost_jobs: a device reset has interrupted a job; set and used by the reset worker */
 	bool lost_jobs;
 	/** @stop_error: how a job ends that firmware stops at our request; 0: we made none */
@@ -177,6 +179,7 @@ void npuedge_queue_note_oldest(struct npuedge_queue *q);
 void npuedge_queue_hold(struct npuedge_queue *q);
 bool npuedge_queue_drained(struct npuedge_queue *q);
 int npuedge_queue_kill(struct npuedge_queue *q, u64 number);
+void npuedge_queue_distrust(struct npuedge_queue *q);
 void npuedge_queue_judge(struct npuedge_queue *q);
 int npuedge_queue_restore(struct npuedge_queue *q, bool guilty);
 void npuedge_queue_lose(struct npuedge_queue *q);

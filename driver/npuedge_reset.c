@@ -199,6 +199,14 @@ static void npuedge_reset_judge_queues(struct npuedge_device *edev)
 		npuedge_queue_judge(q);
 }
 
+static void npuedge_reset_distrust_queues(struct npuedge_device *edev)
+{
+	struct npuedge_queue *q;
+
+	list_for_each_entry(q, &edev->queues.list, node)
+		npuedge_queue_distrust(q);
+}
+
 static int npuedge_reset_restore_queues(struct npuedge_device *edev, struct npuedge_queue *guilty)
 {
 	struct npuedge_queue *q, *tmp;
@@ -400,14 +408,14 @@ static void npuedge_reset_conclude(struct npuedge_device *edev, struct npuedge_q
 }
 
 /*
- * Whether something failed only because the bus is frozen.  That says nothing of the device: it
- * stays stopped until the bus has recovered.
+ * Whether something failed, or was not tried, only because the bus has to recover.  That says
+ * nothing of the device: it stays stopped until then.
  */
 static bool npuedge_reset_left_to_bus(struct npuedge_device *edev, int error)
 {
 	lockdep_assert_held_write(&edev->reset.lock);
 
-	if (!error || !READ_ONCE(edev->frozen))
+	if (!error || !(READ_ONCE(edev->frozen) || READ_ONCE(edev->reset.bus_error)))
 		return false;
 	edev->reset.asleep = true;
 	edev->reset.bus = true;
@@ -726,7 +734,8 @@ int npuedge_reset_resume(struct npuedge_device *edev)
 
 	down_write(&edev->reset.lock);
 	edev->reset.asleep = false;
-	ret = npuedge_reset_restart(edev, NULL);
+	/* Between an error and the end of its recovery the bus need not reach the device. */
+	ret = READ_ONCE(edev->reset.bus_error) ? -EAGAIN : npuedge_reset_restart(edev, NULL);
 	if (npuedge_reset_left_to_bus(edev, ret)) {
 		ret = 0;
 	} else if (ret) {
@@ -764,7 +773,9 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 			 * Nobody shall find a fault later, and look for its reason in registers.
 			 * On a frozen bus jobs may go on, and even begin: they are judged later.
 			 */
-			if (!READ_ONCE(edev->frozen))
+			if (READ_ONCE(edev->frozen))
+				npuedge_reset_distrust_queues(edev);
+			else
 				npuedge_reset_judge_queues(edev);
 		}
 	}
@@ -801,6 +812,31 @@ void npuedge_reset_bus_begin(struct npuedge_device *edev)
 		npuedge_reset_wait_for_loss(edev);
 }
 
+/*
+ * User space may have the device reset while the bus recovers from an error.  If that did not help
+ * it stays stopped, until whoever saw the error says more, or for some time.
+ */
+static bool npuedge_reset_bus_works(struct npuedge_device *edev)
+{
+	WRITE_ONCE(edev->frozen, false);
+	if (!edev->reset.bus_error || npuedge_read(edev, NE1_REG_ID) == NE1_ID_MAGIC)
+		return true;
+	WRITE_ONCE(edev->frozen, true);
+	return false;
+}
+
+/**
+ * npuedge_reset_bus_forget() - the device is being unbound, or works, and hears no more of the bus
+ * @edev: device
+ */
+void npuedge_reset_bus_forget(struct npuedge_device *edev)
+{
+	cancel_delayed_work_sync(&edev->reset.bus_work);
+	if (edev->reset.bus_error)
+		pm_runtime_put_noidle(edev->dev);
+	WRITE_ONCE(edev->reset.bus_error, false);
+}
+
 /**
  * npuedge_reset_bus_end() - start the device again, which the bus has reset
  * @edev: device
@@ -811,10 +847,8 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	int ret = 0;
 
 	down_write(&edev->reset.lock);
-	stopped = edev->reset.bus && !READ_ONCE(edev->lost);
+	stopped = edev->reset.bus && !READ_ONCE(edev->lost) && npuedge_reset_bus_works(edev);
 	if (stopped) {
-		/* User space may have it reset while the bus recovers from an error. */
-		WRITE_ONCE(edev->frozen, false);
 		edev->reset.asleep = false;
 		edev->reset.bus = false;
 		ret = npuedge_reset_restart(edev, NULL);
@@ -825,6 +859,8 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	dma_fence_end_signalling(cookie);
 
 	if (stopped) {
+		/* Nobody need say any more that the bus has recovered. */
+		npuedge_reset_bus_forget(edev);
 		npuedge_reset_report(edev, NPUEDGE_RESET_BUS, ret);
 		npuedge_reset_look_again(edev);
 	}
@@ -862,7 +898,7 @@ void npuedge_reset_bus_error(struct npuedge_device *edev, bool frozen)
 		WRITE_ONCE(edev->frozen, true);
 	if (!edev->reset.bus_error)
 		pm_runtime_get_sync(edev->dev);
-	edev->reset.bus_error = true;
+	WRITE_ONCE(edev->reset.bus_error, true);
 
 	if (npuedge_device_enter(edev, &cookie)) {
 		npuedge_reset_stop_for_bus(edev);
@@ -884,7 +920,7 @@ void npuedge_reset_bus_resume(struct npuedge_device *edev)
 	cancel_delayed_work_sync(&edev->reset.bus_work);
 	if (!edev->reset.bus_error)
 		return;
-	edev->reset.bus_error = false;
+	WRITE_ONCE(edev->reset.bus_error, false);
 	npuedge_reset_bus_end(edev);
 }
 
@@ -930,18 +966,6 @@ int npuedge_reset_bus_recovered(struct npuedge_device *edev)
 	if (ret)
 		npuedge_reset_bus_lost(edev);
 	return ret;
-}
-
-/**
- * npuedge_reset_bus_forget() - the device is being unbound, and hears no more of the bus
- * @edev: device
- */
-void npuedge_reset_bus_forget(struct npuedge_device *edev)
-{
-	cancel_delayed_work_sync(&edev->reset.bus_work);
-	if (edev->reset.bus_error)
-		pm_runtime_put_noidle(edev->dev);
-	edev->reset.bus_error = false;
 }
 
 static void npuedge_reset_fini(struct drm_device *drm, void *wq)
