@@ -96,4 +96,5 @@ install: lib tools firmware ## install below DESTDIR (PREFIX=/usr/local); the mo
 clean: ## remove build results of this checkout (never the caches)
 	rm -rf $(O) build-*
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+# an installation below it has a rules.d
+-include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -14,7 +14,7 @@ CHECKPATCH	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/checkpatch.p
 KERNEL_DOC	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/kernel-doc \
 		   $(HOME)/.cache/npuedge/linux/scripts/kernel-doc $(KDIR)/scripts/kernel-doc) kernel-doc)
 # The kernel's make has its own idea of O.
-kbuild		= MAKEFLAGS='$(filter-out O=% KDIR=%,$(MAKEFLAGS))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
+kbuild		= MAKEFLAGS='$(subst ','\'',$(filter-out O=% KDIR=%,$(MAKEFLAGS)))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
 		  $(if $(ARCH),ARCH=$(ARCH)) $(if $(CROSS_COMPILE),CROSS_COMPILE=$(CROSS_COMPILE))
 
 .PHONY: modules modules_install modules_sign install-dkms docs checkpatch sparse coccicheck driver-sources
@@ -69,7 +69,7 @@ checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's check
 
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.
 sparse: driver-sources ## sparse over the driver
-	+$(Q)$(kbuild) W=1 C=2 KBUILD_CHECKSRC=2 CF=-Wsparse-error modules
+	+$(Q)$(kbuild) W=1 C=2 KBUILD_CHECKSRC=2 CHECK=$(abspath tests/static/sparse) CF=-Wsparse-error modules
 
 coccicheck: driver-sources ## coccinelle's semantic patches over the driver
 	+$(Q)$(kbuild) MODE=report coccicheck

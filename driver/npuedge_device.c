@@ -29,7 +29,8 @@
  * 6. hw_lock of a queue: messages about it;
  * 7. queues.lock, tlb_lock, irq.lock, evt_lock of the firmware, latch_lock, table_lock;
  * 8. lock of a queue (a spinlock, also that of its hardware fences), lock of the firmware
- *    (a spinlock: message rings), lock of the shrinker (a spinlock: lists of buffers);
+ *    (a spinlock: message rings), lock of the shrinker (a spinlock: lists of buffers), mask_lock of
+ *    the interrupts (a spinlock: the enable register);
  *    Within it: lock of a queue's counters (a spinlock);
  * 9. lock of the events, and DRM's within it (spinlocks); what reads them takes no other.
  *

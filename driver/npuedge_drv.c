@@ -526,6 +526,7 @@ static const struct file_operations npuedge_fops = {
  * - 1.1: calls about buffers, state of address spaces, performance monitors, events; asynchronous
  *   VM_BIND; jobs that may run again; implicit synchronisation
  * - 1.2: limits of queues and address spaces in DEV_QUERY; QUEUE_CREATE fails with -EDQUOT
+ * - 1.3: counters of performance monitors in DEV_QUERY
  *
  * The header of the interface has the details.
  */
