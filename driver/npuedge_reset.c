@@ -419,6 +419,8 @@ static bool npuedge_reset_left_to_bus(struct npuedge_device *edev, int error)
 		return false;
 	edev->reset.asleep = true;
 	edev->reset.bus = true;
+	/* Those that a reset has judged have nothing more to say. */
+	npuedge_reset_distrust_queues(edev);
 	return true;
 }
 
