@@ -55,8 +55,10 @@ struct npuedge_gem {
 	struct page **pages;
 	/** @sgt: memory as the device sees it; NULL: it does not, see npuedge_dma.c */
 	struct sg_table *sgt;
-	/** @written: a job that is said to write it came after the CPU's last access by dma-buf */
-	bool written;
+	/** @writes: jobs that are said to write it; protected by @base.resv, as is @fetched */
+	unsigned long writes;
+	/** @fetched: of these, those whose results are where the CPU and other devices find them */
+	unsigned long fetched;
 	/** @clean: nothing of @pages is in the CPU's caches, if that matters: see @wc */
 	bool clean;
 

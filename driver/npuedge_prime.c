@@ -10,7 +10,8 @@
  * - from then on the CPU and the device exchange what they wrote where the CPU's access begins and
  *   ends (DMA_BUF_IOCTL_SYNC), on behalf of all attached devices, and of the NPU as by BO_SYNC;
  * - one of them at a time may write between two accesses of the CPU: a copy comes back whole, old
- *   as it may be.  Copies of others are left where they are if a job says that it has written;
+ *   as it may be.  That of another device counts, but not if a job that says that it writes the
+ *   buffer came after it;
  * - the end of a mapping leaves the caches alone, as it does with other DRM drivers: they may have
  *   what the CPU or a coherent NPU wrote meanwhile.  Unless the device was given the memory for
  *   writing only: that is then handed back.
@@ -50,6 +51,8 @@ struct npuedge_prime_user {
 	/* NULL: not mapped */
 	struct sg_table *sgt;
 	enum dma_data_direction dir;
+	/* of the jobs that write the buffer, those whose results it has been given */
+	unsigned long seen;
 };
 
 static int npuedge_prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
@@ -76,18 +79,31 @@ static void npuedge_prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachm
 	kfree(attach->priv);
 }
 
+/* What jobs have written comes to where others find it, once they have ended. */
+static void npuedge_prime_fetch(struct npuedge_gem *bo)
+{
+	if (bo->fetched == bo->writes ||
+	    !dma_resv_test_signaled(bo->base.resv, DMA_RESV_USAGE_WRITE))
+		return;
+	if (bo->sgt)
+		dma_sync_sgtable_for_cpu(bo->base.dev->dev, bo->sgt, DMA_BIDIRECTIONAL);
+	bo->fetched = bo->writes;
+}
+
 /* The helper would leave what the CPU wrote in its caches. */
 static struct sg_table *npuedge_prime_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
 {
+	struct npuedge_gem *bo = to_npuedge_gem(attach->dmabuf->priv);
 	struct npuedge_prime_user *user = attach->priv;
 	struct sg_table *sgt;
 	int ret;
 
-	sgt = npuedge_gem_copy_sgt(attach->dmabuf->priv);
+	sgt = npuedge_gem_copy_sgt(&bo->base);
 	if (IS_ERR(sgt))
 		return sgt;
 
+	npuedge_prime_fetch(bo);
 	ret = dma_map_sgtable(attach->dev, sgt, dir, 0);
 	if (ret) {
 		sg_free_table(sgt);
@@ -96,23 +112,35 @@ static struct sg_table *npuedge_prime_map(struct dma_buf_attachment *attach,
 	}
 	user->sgt = sgt;
 	user->dir = dir;
+	user->seen = bo->fetched;
 	return sgt;
 }
 
 static void npuedge_prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 				enum dma_data_direction dir)
 {
+	struct npuedge_gem *bo = to_npuedge_gem(attach->dmabuf->priv);
 	struct npuedge_prime_user *user = attach->priv;
+	bool back = dir == DMA_FROM_DEVICE && user->seen == bo->writes;
 
 	user->sgt = NULL;
-	dma_unmap_sgtable(attach->dev, sgt, dir,
-			  dir == DMA_FROM_DEVICE ? 0 : DMA_ATTR_SKIP_CPU_SYNC);
+	dma_unmap_sgtable(attach->dev, sgt, dir, back ? 0 : DMA_ATTR_SKIP_CPU_SYNC);
 	sg_free_table(sgt);
 	kfree(sgt);
 }
 
-static void npuedge_prime_sync_user(struct dma_buf_attachment *attach, enum dma_data_direction dir,
-				    bool for_cpu)
+/* Of the copies that a device may have written the CPU gets those that no job has made old. */
+static void npuedge_prime_from_user(struct dma_buf_attachment *attach)
+{
+	struct npuedge_gem *bo = to_npuedge_gem(attach->dmabuf->priv);
+	struct npuedge_prime_user *user = attach->priv;
+
+	if (user->sgt && user->dir != DMA_TO_DEVICE && user->seen == bo->writes)
+		dma_sync_sgtable_for_cpu(attach->dev, user->sgt, user->dir);
+}
+
+/* What the CPU has written, and what jobs have written as far as it is here. */
+static void npuedge_prime_to_user(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
 	struct npuedge_gem *bo = to_npuedge_gem(attach->dmabuf->priv);
 	struct npuedge_prime_user *user = attach->priv;
@@ -122,37 +150,17 @@ static void npuedge_prime_sync_user(struct dma_buf_attachment *attach, enum dma_
 	/* It only reads, or only writes, whatever the CPU does. */
 	if (user->dir != DMA_BIDIRECTIONAL)
 		dir = user->dir;
-	if (!for_cpu)
-		dma_sync_sgtable_for_device(attach->dev, user->sgt, dir);
-	else if (dir != DMA_TO_DEVICE && !bo->written)
-		dma_sync_sgtable_for_cpu(attach->dev, user->sgt, dir);
-}
-
-/*
- * Without an attachment the buffer may have been evicted, then the NPU does not have it either.
- * After an unplug the NPU has nothing, the others still do.
- */
-static void npuedge_prime_sync(struct dma_buf *dma_buf, enum dma_data_direction dir, bool for_cpu)
-{
-	struct npuedge_gem *bo = to_npuedge_gem(dma_buf->priv);
-	struct device *dev = bo->base.dev->dev;
-	struct dma_buf_attachment *attach;
-
-	dma_resv_assert_held(dma_buf->resv);
-
-	list_for_each_entry(attach, &dma_buf->attachments, node)
-		npuedge_prime_sync_user(attach, dir, for_cpu);
-	if (!bo->sgt)
-		return;
-	if (for_cpu)
-		dma_sync_sgtable_for_cpu(dev, bo->sgt, dir);
-	else
-		dma_sync_sgtable_for_device(dev, bo->sgt, dir);
+	else if (user->seen != bo->fetched)
+		dir = DMA_BIDIRECTIONAL;
+	dma_sync_sgtable_for_device(attach->dev, user->sgt, dir);
+	user->seen = bo->fetched;
 }
 
 static int npuedge_prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
 {
+	struct npuedge_gem *bo = to_npuedge_gem(dma_buf->priv);
 	bool write = dir != DMA_FROM_DEVICE;
+	struct dma_buf_attachment *attach;
 	long ret;
 
 	/* dma-buf waits as well, but afterwards: what is not written yet cannot be fetched. */
@@ -164,8 +172,17 @@ static int npuedge_prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data
 	ret = dma_resv_lock_interruptible(dma_buf->resv, NULL);
 	if (ret)
 		return ret;
-	/* Who only writes need not write all of it, and copies will be replaced as a whole. */
-	npuedge_prime_sync(dma_buf, write ? DMA_BIDIRECTIONAL : dir, true);
+	/*
+	 * Who only writes need not write all of it, and copies will be replaced as a whole.
+	 * Without an attachment the buffer may have been evicted, then the NPU does not have it
+	 * either; after an unplug it has nothing, the others still do.
+	 */
+	if (bo->sgt)
+		dma_sync_sgtable_for_cpu(bo->base.dev->dev, bo->sgt,
+					 write ? DMA_BIDIRECTIONAL : dir);
+	npuedge_prime_fetch(bo);
+	list_for_each_entry(attach, &dma_buf->attachments, node)
+		npuedge_prime_from_user(attach);
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }
@@ -173,16 +190,21 @@ static int npuedge_prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data
 static int npuedge_prime_end_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
 {
 	struct npuedge_gem *bo = to_npuedge_gem(dma_buf->priv);
+	struct dma_buf_attachment *attach;
+	bool all;
 
 	dma_resv_lock(dma_buf->resv, NULL);
+	/* The NPU gets what came from others, unless a job has just written, or still does. */
+	all = !list_empty(&dma_buf->attachments) && bo->fetched == bo->writes;
 	if (bo->wc) {
 		/* Whoever is told that the access has ended finds what is still being combined. */
 		wmb();
 	}
-	/* What a job wrote is here by now, and in all copies from now on; unless it still does. */
-	npuedge_prime_sync(dma_buf, bo->written ? DMA_BIDIRECTIONAL : dir, false);
-	if (dma_resv_test_signaled(dma_buf->resv, DMA_RESV_USAGE_WRITE))
-		bo->written = false;
+	if (bo->sgt)
+		dma_sync_sgtable_for_device(bo->base.dev->dev, bo->sgt,
+					    all ? DMA_BIDIRECTIONAL : dir);
+	list_for_each_entry(attach, &dma_buf->attachments, node)
+		npuedge_prime_to_user(attach, dir);
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }

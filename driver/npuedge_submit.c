@@ -323,7 +323,7 @@ static void npuedge_submit_add_fences(struct npuedge_submit *submit, struct npue
 						       DMA_RESV_USAGE_READ);
 		/* There are read-only views of a buffer, but none that is written. */
 		if (sj->uses[i].write)
-			to_npuedge_gem(obj)->written = true;
+			to_npuedge_gem(obj)->writes++;
 	}
 }
 
