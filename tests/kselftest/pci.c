@@ -332,6 +332,7 @@ TEST_F_TIMEOUT(pci, corrected_error_changes_nothing, 120)
 	long before = aer_corrected(self->slot), resets = npu_knob_number("reset");
 	struct npu_client *a = &self->a, *b = &self->b;
 
+	/* a kernel without CONFIG_PCIEAER_INJECT; a failure in tests/run */
 	if (!aer_there())
 		SKIP(return, AER_ABSENT);
 	ASSERT_GE(before, 0);
@@ -368,12 +369,14 @@ FIXTURE_SETUP(aer)
 	int ret = npu_client_init(&self->a);
 
 	self->events = -1;
+	/* on other machines; tests/run takes this and the next for failures */
 	if (ret == -ENODEV)
 		SKIP(return, "no npuedge device");
 	ASSERT_EQ(0, ret);
 	ASSERT_EQ(0, npu_client_init(&self->b));
 	if (npu_slot(self->slot, sizeof(self->slot)) || strstr(self->slot, ".npu"))
 		SKIP(return, "not a PCI function");
+	/* a kernel without CONFIG_PCIEAER_INJECT; a failure in tests/run */
 	if (!aer_there())
 		SKIP(return, AER_ABSENT);
 	self->events = npu_uevent_open();
@@ -535,6 +538,7 @@ TEST_F_TIMEOUT(aer, device_that_does_not_recover_is_lost, 180)
 	char path[128];
 	int file;
 
+	/* no model, or without its window; a failure in tests/run */
 	if (inject_open(&self->inj))
 		SKIP(return, INJECT_ABSENT);
 	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 8000)), 0));

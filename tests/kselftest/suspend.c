@@ -191,6 +191,7 @@ TEST_F_TIMEOUT(suspend, registers_rest_without_power, 120)
 	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
 	if (!getenv("NPUEDGE_SLEEP"))
 		SKIP(return, "NPUEDGE_SLEEP is not set");
+	/* no model, or without its window; a failure in tests/e2e/sleep, as is the next */
 	if (inject_slot(path, sizeof(path)) || inject_open(&inj))
 		SKIP(return, INJECT_ABSENT);
 	snprintf(resource, sizeof(resource), "%s/resource", path);
@@ -229,6 +230,7 @@ TEST_F_TIMEOUT(suspend, older_firmware_ends_all_before_sleep, 300)
 	/* the guest's own devices do not survive it: tests/e2e/sleep sets this, and takes a skip for a failure */
 	if (!getenv("NPUEDGE_SLEEP"))
 		SKIP(return, "NPUEDGE_SLEEP is not set");
+	/* what a kernel or a machine may lack; each a failure in tests/e2e/sleep */
 	if (before < 0)
 		SKIP(return, "debugfs is not there (job_timeout_ms)");
 	if (inject_open(&inj))
