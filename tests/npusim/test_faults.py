@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import tap
+import vfio
 from faultctl import FAULTS, Control, SocketPath, WindowPath
 from fwjob import COPY, JobHost, Queue
 from ne1 import C, ROOT
@@ -728,6 +729,12 @@ def _(r):
     r.boot()
     r.arm("mmio-ones", offset=C.NE1_REG_BOOT_STATUS, size=4)
     assert r.client.reg(C.NE1_REG_BOOT_STATUS) == 0xffffffff
+    assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
+    r.client.call(vfio.DEVICE_RESET)
+    assert r.client.reg(C.NE1_REG_BOOT_STATUS) == 0xffffffff
+    r.arm("mmio-ones", bus=1)
+    assert r.client.reg(C.NE1_REG_ID) == 0xffffffff
+    r.client.call(vfio.DEVICE_RESET)
     assert r.client.reg(C.NE1_REG_ID) == C.NE1_ID_MAGIC
 
 

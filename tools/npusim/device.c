@@ -116,6 +116,7 @@ static void reset(void *ctx)
 {
 	struct sim_device *dev = ctx;
 
+	sim_fi_bus_reset(dev->faults);
 	sim_pci_reset(&dev->pci);
 	sim_regs_reset(dev->regs);
 }

@@ -40,6 +40,21 @@ bool sim_fi_mmio_ones(struct sim_fi *fi, uint32_t offset)
 	return sim_fi_hit(fi, NPUSIM_MMIO_ONES, NULL, SIM_FI_KEY(offset));
 }
 
+void sim_fi_bus_reset(struct sim_fi *fi)
+{
+	struct slot *s;
+	bool ends;
+
+	if (!fi)
+		return;
+	s = &fi->slot[NPUSIM_MMIO_ONES];
+	pthread_mutex_lock(&fi->lock);
+	ends = s->armed && s->spec.arg[2] == 1;
+	pthread_mutex_unlock(&fi->lock);
+	if (ends)
+		sim_fi_disarm(fi, NPUSIM_MMIO_ONES);
+}
+
 bool sim_fi_doorbell(struct sim_fi *fi, unsigned int queue)
 {
 	if (!fi)

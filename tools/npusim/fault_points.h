@@ -44,6 +44,8 @@ unsigned int sim_fi_jobs(struct sim_fi *fi, struct sim_fi_job out[SIM_FI_JOBS]);
 void sim_fi_mmio(struct sim_fi *fi, uint32_t offset, bool write);
 /* True: read as ones. */
 bool sim_fi_mmio_ones(struct sim_fi *fi, uint32_t offset);
+/* The bus has reset the function, in whatever way. */
+void sim_fi_bus_reset(struct sim_fi *fi);
 /* True: lost. */
 bool sim_fi_doorbell(struct sim_fi *fi, unsigned int queue);
 bool sim_fi_mailbox(struct sim_fi *fi);

@@ -288,7 +288,8 @@ const struct sim_fi_kind sim_fi_kinds[NPUSIM_FAULTS] = {
 		.name = "mmio-ones", .help = "registers read as all ones",
 		.event = "a read of them", .selects = 1, .range = 1, .unlimited = true,
 		.arg = { ARG("offset", NE1_BAR_SIZE - 1, 0, "in BAR0"),
-			 ARG("size", NE1_BAR_SIZE, NE1_BAR_SIZE, "bytes of registers") },
+			 ARG("size", NE1_BAR_SIZE, NE1_BAR_SIZE, "bytes of registers"),
+			 ARG("bus", 1, 0, "1: a reset by the bus ends it, as of a link that failed") },
 	},
 	[NPUSIM_REMOVAL] = {
 		.name = "removal",
