@@ -100,6 +100,30 @@ static int npuedge_pci_add_child(struct pci_dev *pdev, struct npuedge_pci *npu, 
 	return 0;
 }
 
+/*
+ * When the bus was reset after an error, and the function had no driver, nobody has restored its
+ * configuration: there are no registers where the kernel believes them to be.
+ */
+static int npuedge_pci_check_bar(struct pci_dev *pdev)
+{
+	u32 lo = 0, hi = 0;
+	u64 start;
+
+	if (pci_resource_len(pdev, 0) < NE1_BAR_SIZE)
+		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 of %llu bytes, need %u\n",
+				     (u64)pci_resource_len(pdev, 0), NE1_BAR_SIZE);
+
+	pci_read_config_dword(pdev, PCI_BASE_ADDRESS_0, &lo);
+	if (pci_resource_flags(pdev, 0) & IORESOURCE_MEM_64)
+		pci_read_config_dword(pdev, PCI_BASE_ADDRESS_1, &hi);
+	start = (u64)hi << 32 | (lo & (u32)PCI_BASE_ADDRESS_MEM_MASK);
+	if (start != pci_bus_address(pdev, 0))
+		return dev_err_probe(&pdev->dev, -EIO,
+				     "BAR 0 is at %#llx, not at %#llx: reset without driver? Remove the function, then rescan the bus\n",
+				     start, (u64)pci_bus_address(pdev, 0));
+	return 0;
+}
+
 static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct npuedge_pci *npu;
@@ -109,13 +133,13 @@ static int npuedge_pci_probe(struct pci_dev *pdev, const struct pci_device_id *i
 	if (!npu)
 		return -ENOMEM;
 
+	ret = npuedge_pci_check_bar(pdev);
+	if (ret)
+		return ret;
+
 	ret = pcim_enable_device(pdev);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "cannot enable\n");
-
-	if (pci_resource_len(pdev, 0) < NE1_BAR_SIZE)
-		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 of %llu bytes, need %u\n",
-				     (u64)pci_resource_len(pdev, 0), NE1_BAR_SIZE);
 
 	vectors = npuedge_pci_alloc_vectors(pdev);
 	if (vectors < 0)
