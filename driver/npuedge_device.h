@@ -50,6 +50,8 @@ struct npuedge_timeouts {
 	u32 job;
 	/** @drain: jobs of others have so long to end before the device is reset for one queue */
 	u32 drain;
+	/** @link: a bus whose link has failed says so within this */
+	u32 link;
 };
 
 /**

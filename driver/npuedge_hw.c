@@ -16,15 +16,15 @@
 static const struct npuedge_timeouts npuedge_timeout_table[] = {
 	[NE1_PLATFORM_SILICON] = {
 		.reset = 100, .boot = 1000, .tlb = 10, .message = 200, .heartbeat = 300,
-		.job = 2000, .drain = 100,
+		.job = 2000, .drain = 100, .link = 1000,
 	},
 	[NE1_PLATFORM_FPGA] = {
 		.reset = 1000, .boot = 10000, .tlb = 100, .message = 2000, .heartbeat = 1000,
-		.job = 30000, .drain = 1000,
+		.job = 30000, .drain = 1000, .link = 1000,
 	},
 	[NE1_PLATFORM_MODEL] = {
 		.reset = 5000, .boot = 30000, .tlb = 1000, .message = 5000, .heartbeat = 2000,
-		.job = 30000, .drain = 3000,
+		.job = 30000, .drain = 3000, .link = 5000,
 	},
 };
 

@@ -246,12 +246,9 @@ static int npuedge_perfmon_begin(struct npuedge_device *edev)
 	if (!npuedge_perfmon_counters(edev))
 		goto out_asleep;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	do {
 		ret = npuedge_perfmon_try_begin(edev);
-		if (ret != -ECANCELED)
-			break;
-		npuedge_reset_wait(edev);
-	}
+	} while (ret == -ECANCELED && npuedge_reset_passed(edev));
 	if (ret == -ETIMEDOUT) {
 		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
 		npuedge_reset_wait(edev);

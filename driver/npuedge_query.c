@@ -35,6 +35,23 @@ static int npuedge_query_copy(struct drm_npuedge_dev_query *args, const void *in
 	return copy_struct_to_user(u64_to_user_ptr(args->pointer), user_size, info, size, NULL);
 }
 
+/* On a frozen bus registers of ones say nothing: after it has recovered they do. */
+static int npuedge_query_sensors(struct npuedge_device *edev, struct drm_npuedge_telemetry *out)
+{
+	bool frozen;
+
+	do {
+		npuedge_reset_hold(edev);
+		npuedge_hw_telemetry(edev, out);
+		frozen = READ_ONCE(edev->frozen);
+		npuedge_reset_release(edev);
+	} while (frozen && npuedge_reset_passed(edev));
+
+	if (!frozen)
+		return 0;
+	return READ_ONCE(edev->lost) ? -ENODEV : -EINTR;
+}
+
 static int npuedge_query_telemetry(struct npuedge_device *edev, struct drm_npuedge_dev_query *args)
 {
 	struct drm_npuedge_telemetry telemetry = { };
@@ -44,10 +61,10 @@ static int npuedge_query_telemetry(struct npuedge_device *edev, struct drm_npued
 		ret = npuedge_device_awake(edev, &cookie);
 		if (ret)
 			return ret;
-		npuedge_reset_hold(edev);
-		npuedge_hw_telemetry(edev, &telemetry);
-		npuedge_reset_release(edev);
+		ret = npuedge_query_sensors(edev, &telemetry);
 		npuedge_device_asleep(edev, cookie);
+		if (ret)
+			return ret;
 	}
 	return npuedge_query_copy(args, &telemetry, sizeof(telemetry));
 }

@@ -657,13 +657,10 @@ static int npuedge_queue_start(struct npuedge_queue *q)
 	if (ret)
 		goto err_index;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	/* A reset that comes in between makes firmware forget what it knew. */
+	do {
 		ret = npuedge_queue_bring_up(q);
-		if (ret != -ECANCELED)
-			break;
-		/* A reset came in between, and has made firmware forget what it knew. */
-		npuedge_reset_wait(edev);
-	}
+	} while (ret == -ECANCELED && npuedge_reset_passed(edev));
 	if (!ret)
 		return 0;
 

@@ -27,7 +27,8 @@
  * So it does after an uncorrectable error of the bus, but jobs on a core get no time: what they
  * have read or written may have got lost on its way.  While the bus is frozen nothing touches the
  * device, registers read as all ones, and it is not known to have stopped: what that costs is
- * found out when the bus has recovered.  If it does not the device is lost.
+ * found out when the bus has recovered.  If it does not the device is lost.  A device that shows
+ * nothing but ones without such an error is lost after a second: it is not there any more.
  *
  * The accel device sends an event to user space after each reset, WEDGED=none, and when it is
  * lost, WEDGED=rebind,bus-reset: what helps then.
@@ -143,6 +144,21 @@ void npuedge_reset_wait(struct npuedge_device *edev)
 	wait_event(edev->reset.wait,
 		   READ_ONCE(edev->lost) ? READ_ONCE(edev->reset.stopped) :
 					   !atomic_read(&edev->reset.pending));
+}
+
+/**
+ * npuedge_reset_passed() - wait until no reset is due, to try once more what it has interrupted
+ * @edev: device; the caller holds none of the locks that a reset takes
+ *
+ * However often: resets follow one another only if somebody asks for them, or the bus fails, else
+ * the device is lost.
+ *
+ * Return: whether to try; not if the device is lost, nor if the caller is about to be killed.
+ */
+bool npuedge_reset_passed(struct npuedge_device *edev)
+{
+	npuedge_reset_wait(edev);
+	return !READ_ONCE(edev->lost) && !fatal_signal_pending(current);
 }
 
 /**
@@ -408,6 +424,23 @@ static void npuedge_reset_conclude(struct npuedge_device *edev, struct npuedge_q
 }
 
 /*
+ * Whether the bus has an error.  Of a link that fails we may know first, by registers of ones: what
+ * it reports is collected, and printed, before we hear of it.
+ */
+static bool npuedge_reset_bus_failed(struct npuedge_device *edev)
+{
+	u32 limit = edev->timeouts->link, step = max(limit / 100, 1U);
+
+	for (u32 waited = 0;; waited += step) {
+		if (READ_ONCE(edev->frozen) || READ_ONCE(edev->reset.bus_error))
+			return true;
+		if (waited >= limit || npuedge_read(edev, NE1_REG_ID) != U32_MAX)
+			return false;
+		msleep(step);
+	}
+}
+
+/*
  * Whether something failed, or was not tried, only because the bus has to recover.  That says
  * nothing of the device: it stays stopped until then.
  */
@@ -415,7 +448,7 @@ static bool npuedge_reset_left_to_bus(struct npuedge_device *edev, int error)
 {
 	lockdep_assert_held_write(&edev->reset.lock);
 
-	if (!error || !(READ_ONCE(edev->frozen) || READ_ONCE(edev->reset.bus_error)))
+	if (!error || !npuedge_reset_bus_failed(edev))
 		return false;
 	edev->reset.asleep = true;
 	edev->reset.bus = true;

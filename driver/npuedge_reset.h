@@ -34,6 +34,7 @@ int npuedge_reset_init(struct npuedge_device *edev);
 void npuedge_reset_schedule(struct npuedge_device *edev, enum npuedge_reset_reason reason);
 void npuedge_reset_cancel(struct npuedge_device *edev);
 void npuedge_reset_wait(struct npuedge_device *edev);
+bool npuedge_reset_passed(struct npuedge_device *edev);
 void npuedge_reset_hold(struct npuedge_device *edev);
 void npuedge_reset_release(struct npuedge_device *edev);
 void npuedge_reset_job_timedout(struct npuedge_job *job);

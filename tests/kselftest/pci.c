@@ -6,6 +6,9 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+
+#include <linux/pci_regs.h>
 
 #include "kselftest_harness.h"
 #include "buffer.h"
@@ -135,6 +138,7 @@ static void *load(void *data)
 
 		ret = ret ? ret : npu_map(c.fd, c.vm, c.bo, 2 * NPU_VA, 0, NPU_PAGE, 0);
 		ret = ret ? ret : npu_query(c.fd, DRM_NPUEDGE_QUERY_TELEMETRY, &telemetry, sizeof(telemetry));
+		ret = ret || telemetry.time_ns != UINT64_MAX ? ret : -ENODATA;
 		npu_copy_stream(c.stream, 1, 4);
 		c.data[0] = ++l->jobs;
 		ret = ret ? ret : npu_submit(c.fd, queue, NPU_STREAM, 192, NPU_PARAMS, 0, c.sync);
@@ -272,6 +276,41 @@ TEST_F_TIMEOUT(pci, removed_and_found_again, 120)
 	EXPECT_EQ(0, npu_device_works());
 }
 
+static int config_write(const char *slot, long offset, const void *data, size_t size)
+{
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", slot);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = pwrite(fd, data, size, offset) == (ssize_t)size ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+/* What a reset of the bus does to a function without driver: it has forgotten where its registers are. */
+TEST_F_TIMEOUT(pci, function_without_registers_is_refused, 120)
+{
+	const uint32_t command = 0, bar[2] = { 0, 0 };
+	char path[128];
+
+	npu_client_fini(&self->a);
+	npu_client_fini(&self->b);
+	memset(&self->a, 0, sizeof(self->a));
+	memset(&self->b, 0, sizeof(self->b));
+	ASSERT_EQ(0, npu_unbind(self->slot));
+	/* not answering in the meantime, or it would do so at 0 */
+	ASSERT_EQ(0, config_write(self->slot, PCI_COMMAND, &command, 2));
+	ASSERT_EQ(0, config_write(self->slot, PCI_BASE_ADDRESS_0, bar, sizeof(bar)));
+	EXPECT_EQ(-EIO, npu_bind(self->slot));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/remove", self->slot);
+	ASSERT_EQ(0, npu_write_text(path, "1"));
+	ASSERT_EQ(0, npu_write_text("/sys/bus/pci/rescan", "1"));
+	EXPECT_EQ(0, npu_device_works());
+}
+
 /* As aer_inject reads it. */
 struct aer_error {
 	uint8_t bus, dev, fn;
@@ -347,6 +386,53 @@ TEST_F_TIMEOUT(pci, corrected_error_changes_nothing, 120)
 	EXPECT_EQ(1, result(b));
 	EXPECT_EQ(0x5555, b->data[1]);
 	EXPECT_EQ(resets, npu_knob_number("reset"));
+	EXPECT_EQ(0, npu_device_works());
+}
+
+/*
+ * The link fails, the driver finds registers of ones and cannot reset the device, and only then the bus says what happened.
+ */
+TEST_F_TIMEOUT(pci, link_that_was_found_dead_recovers, 180)
+{
+	struct npu_client *a = &self->a, *b = &self->b;
+	long long resets = npu_knob_number("reset");
+	struct npu_inject inj;
+	int events;
+	pid_t asks;
+
+	/* no model, or without its window, and as above; failures in tests/run */
+	if (inject_open(&inj))
+		SKIP(return, INJECT_ABSENT);
+	if (!aer_there())
+		SKIP(return, AER_ABSENT);
+	events = npu_uevent_open();
+	ASSERT_GE(events, 0);
+	ASSERT_EQ(0, submit(a, npu_slow_stream(a->stream, npu_slow_count(a, 8000)), 0));
+	ASSERT_TRUE(npu_job_runs());
+	b->data[0] = 0x9999;
+	npu_copy_stream(b->stream, 1, 4);
+	ASSERT_EQ(0, submit(b, 192, 0));
+	inject_begin(&inj, NPUSIM_MMIO_ONES);
+	inject_arg(&inj, 0, 0);
+	inject_arg(&inj, 1, NPUSIM_WINDOW);
+	inject_arg(&inj, 2, 1);
+	ASSERT_EQ(0, inject_arm(&inj));
+	asks = fork();
+	if (!asks)
+		_exit(npu_knob_write("reset", "1") ? 1 : 0);
+	ASSERT_GT(asks, 0);
+	/* what a reset that fails reads, and some tries to see whether the link is there again */
+	EXPECT_TRUE(inject_wait(&inj, NPUSIM_MMIO_ONES, 120, 5000));
+	ASSERT_EQ(0, aer(self->slot, 0, AER_MALFORMED_TLP));
+	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=none"));
+	waitpid(asks, NULL, 0);
+	inject_close(&inj);
+	close(events);
+	EXPECT_EQ(-ECANCELED, result(a));
+	EXPECT_EQ(DRM_NPUEDGE_QUEUE_INNOCENT, state_of(a));
+	EXPECT_EQ(1, result(b));
+	EXPECT_EQ(0x9999, b->data[1]);
+	EXPECT_EQ(resets + 1, npu_knob_number("reset"));
 	EXPECT_EQ(0, npu_device_works());
 }
 

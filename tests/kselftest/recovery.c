@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a reset of the device, and jobs of others, cost a queue: nothing that can be avoided. */
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "kselftest_harness.h"
 #include "debugfs.h"
 #include "inject.h"
@@ -125,6 +128,41 @@ TEST_F_TIMEOUT(recovery, reset_costs_the_started_job_alone, 120)
 	ASSERT_EQ(0, npu_wait(a->fd, a->sync, NPU_WAIT_NS));
 	EXPECT_EQ(1, npu_sync_status(a->fd, a->sync));
 	EXPECT_EQ(0x77, a->data[1]);
+}
+
+static void *reset_again(void *stop)
+{
+	while (!atomic_load((atomic_bool *)stop))
+		npu_knob_write("reset", "1");
+	return NULL;
+}
+
+/* Calls that need firmware: whatever of them a reset comes in between, and another when they are tried again. */
+TEST_F_TIMEOUT(recovery, calls_meet_one_reset_after_another, 180)
+{
+	struct drm_npuedge_perfmon_destroy destroy = { 0 };
+	struct npu_client *a = &self->a;
+	long long resets = npu_knob_number("reset");
+	atomic_bool stop = false;
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, reset_again, &stop));
+	for (int i = 0; i < 20; i++) {
+		struct drm_npuedge_perfmon_create create = { 0 };
+		int queue = npu_queue_create(a->fd, a->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+
+		EXPECT_LT(0, queue);
+		EXPECT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_PERFMON_CREATE, &create));
+		destroy.id = create.id;
+		EXPECT_EQ(0, npu_ioctl(a->fd, DRM_IOCTL_NPUEDGE_PERFMON_DESTROY, &destroy));
+		EXPECT_EQ(0, npu_queue_destroy(a->fd, queue));
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_GT(npu_knob_number("reset"), resets + 1);
+	EXPECT_EQ(0, npu_device_works());
 }
 
 TEST_F_TIMEOUT(recovery, job_that_may_is_run_again, 120)
