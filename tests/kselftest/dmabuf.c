@@ -339,10 +339,32 @@ static int open_another(struct npu_client *c)
 	return -ENODEV;
 }
 
-FIXTURE(cpu_access) {
-	struct npu_client c, other;
+/* A BO, exported and mapped by the CPU as the dma-buf that it is for others. */
+struct shared_bo {
+	struct npu_client c;
 	int bo, dmabuf;
 	uint32_t *map;
+};
+
+static void share(struct __test_metadata *_metadata, struct shared_bo *s, uint32_t flags)
+{
+	s->bo = npu_bo_create(s->c.fd, SIZE, flags, 0);
+	s->dmabuf = npu_export(s->c.fd, s->bo, DRM_RDWR);
+	ASSERT_GE(s->dmabuf, 0);
+	s->map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, s->dmabuf, 0);
+	ASSERT_NE(MAP_FAILED, s->map);
+	TH_LOG("devices %s", npu_devices_have_copies() ? "have copies" : "see the CPU's caches");
+}
+
+static void unshare(struct shared_bo *s)
+{
+	munmap(s->map, SIZE);
+	close(s->dmabuf);
+	npu_client_fini(&s->c);
+}
+
+FIXTURE(cpu_access) {
+	struct shared_bo s;
 };
 
 FIXTURE_VARIANT(cpu_access) {
@@ -354,63 +376,83 @@ FIXTURE_VARIANT_ADD(cpu_access, write_combined) { .flags = DRM_NPUEDGE_BO_WC };
 
 FIXTURE_SETUP(cpu_access)
 {
-	int ret = npu_client_init(&self->c);
+	int ret = npu_client_init(&self->s.c);
 
 	if (ret == -ENODEV)
 		SKIP(return, "no npuedge device");
 	ASSERT_EQ(0, ret);
-	self->bo = npu_bo_create(self->c.fd, SIZE, variant->flags, 0);
-	self->dmabuf = npu_export(self->c.fd, self->bo, DRM_RDWR);
-	ASSERT_GE(self->dmabuf, 0);
-	self->map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, self->dmabuf, 0);
-	ASSERT_NE(MAP_FAILED, self->map);
-	TH_LOG("devices %s", npu_devices_have_copies() ? "have copies" : "see the CPU's caches");
+	share(_metadata, &self->s, variant->flags);
 }
 
 FIXTURE_TEARDOWN(cpu_access)
 {
-	munmap(self->map, SIZE);
-	close(self->dmabuf);
-	npu_client_fini(&self->c);
-	npu_client_fini(&self->other);
+	unshare(&self->s);
 }
 
 TEST_F(cpu_access, reaches_the_exporter)
 {
 	/* it has no memory yet */
-	EXPECT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
-	EXPECT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
-	ASSERT_EQ(0, npu_map(self->c.fd, self->c.vm, self->bo, VA, 0, SIZE, 0));
-	exchange(_metadata, &self->c, self->dmabuf, self->map);
-	write_alone(_metadata, &self->c, self->dmabuf, self->map);
+	EXPECT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+	EXPECT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+	ASSERT_EQ(0, npu_map(self->s.c.fd, self->s.c.vm, self->s.bo, VA, 0, SIZE, 0));
+	exchange(_metadata, &self->s.c, self->s.dmabuf, self->s.map);
+	write_alone(_metadata, &self->s.c, self->s.dmabuf, self->s.map);
 }
 
 /* With NPU_DEVICES=2, as the guests of copies have it, a second device that is not there is no skip but a failure. */
-static bool two_devices(void)
+static bool second_is_promised(void)
 {
 	const char *text = getenv("NPU_DEVICES");
 
 	return text && atoi(text) >= 2;
 }
 
-TEST_F(cpu_access, reaches_another_device)
-{
-	struct npu_client *other = &self->other;
-	int fd = open_another(&self->c);
+FIXTURE(two_devices) {
+	struct shared_bo s;
+	struct npu_client other;
+};
 
+FIXTURE_VARIANT(two_devices) {
+	uint32_t flags;
+};
+
+FIXTURE_VARIANT_ADD(two_devices, cached) { .flags = 0 };
+FIXTURE_VARIANT_ADD(two_devices, write_combined) { .flags = DRM_NPUEDGE_BO_WC };
+
+FIXTURE_SETUP(two_devices)
+{
+	int fd, ret = npu_client_init(&self->s.c);
+
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	fd = open_another(&self->s.c);
 	/* most guests have one; with two promised it is a failure below */
-	if (fd == -ENODEV && !two_devices())
+	if (fd == -ENODEV && !second_is_promised())
 		SKIP(return, "1 npuedge devices");
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, npu_client_init_fd(other, fd));
-	self->map[0] = 0x600d; /* before it is given to the other one */
-	ASSERT_EQ(0, npu_map(fd, other->vm, npu_import(fd, self->dmabuf), VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_client_init_fd(&self->other, fd));
+	share(_metadata, &self->s, variant->flags);
+}
+
+FIXTURE_TEARDOWN(two_devices)
+{
+	unshare(&self->s);
+	npu_client_fini(&self->other);
+}
+
+TEST_F(two_devices, reaches_another_device)
+{
+	struct npu_client *other = &self->other;
+
+	self->s.map[0] = 0x600d; /* before it is given to the other one */
+	ASSERT_EQ(0, npu_map(other->fd, other->vm, npu_import(other->fd, self->s.dmabuf), VA, 0, SIZE, 0));
 	EXPECT_EQ(1, copy_word(other, VA, VA + 4));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-	EXPECT_EQ(0x600d, self->map[1]);
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
-	exchange(_metadata, other, self->dmabuf, self->map);
-	write_alone(_metadata, other, self->dmabuf, self->map);
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(0x600d, self->s.map[1]);
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	exchange(_metadata, other, self->s.dmabuf, self->s.map);
+	write_alone(_metadata, other, self->s.dmabuf, self->s.map);
 }
 
 /* A job that does nothing but use a buffer, as others see it. */
@@ -461,84 +503,66 @@ static int said_copy(struct npu_client *c, uint32_t handle, uint64_t src, uint64
 }
 
 /* The exporter's job has written before the other device was given the buffer, whose copy is younger then. */
-TEST_F(cpu_access, reaches_a_younger_copy)
+TEST_F(two_devices, reaches_a_younger_copy)
 {
-	struct npu_client *other = &self->other, *c = &self->c;
-	int fd = open_another(c);
+	struct npu_client *other = &self->other, *c = &self->s.c;
 
-	/* most guests have one; with two promised it is a failure below */
-	if (fd == -ENODEV && !two_devices())
-		SKIP(return, "1 npuedge devices");
-	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, npu_client_init_fd(other, fd));
-	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->bo, VA, 0, SIZE, 0));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
-	self->map[0] = 0x600d;
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
-	EXPECT_EQ(1, said_copy(c, self->bo, VA, VA + 4));
-	ASSERT_EQ(0, npu_map(fd, other->vm, npu_import(fd, self->dmabuf), VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->s.bo, VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+	self->s.map[0] = 0x600d;
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+	EXPECT_EQ(1, said_copy(c, self->s.bo, VA, VA + 4));
+	ASSERT_EQ(0, npu_map(other->fd, other->vm, npu_import(other->fd, self->s.dmabuf), VA, 0, SIZE, 0));
 	EXPECT_EQ(1, copy_word(other, VA + 4, VA + 8));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-	EXPECT_EQ(0x600d, self->map[1]);
-	EXPECT_EQ(0x600d, self->map[2]);
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(0x600d, self->s.map[1]);
+	EXPECT_EQ(0x600d, self->s.map[2]);
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
 }
 
 /* After the access that brings the job's result to the copy, a new one of the other device. */
-TEST_F(cpu_access, reaches_after_each_other)
+TEST_F(two_devices, reaches_after_each_other)
 {
-	struct npu_client *other = &self->other, *c = &self->c;
-	int fd = open_another(c);
+	struct npu_client *other = &self->other, *c = &self->s.c;
 
-	/* most guests have one; with two promised it is a failure below */
-	if (fd == -ENODEV && !two_devices())
-		SKIP(return, "1 npuedge devices");
-	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, npu_client_init_fd(other, fd));
-	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->bo, VA, 0, SIZE, 0));
-	ASSERT_EQ(0, npu_map(fd, other->vm, npu_import(fd, self->dmabuf), VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->s.bo, VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(other->fd, other->vm, npu_import(other->fd, self->s.dmabuf), VA, 0, SIZE, 0));
 	for (uint32_t i = 1; i < 4; i++) {
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
-		self->map[0] = i;
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
-		EXPECT_EQ(1, said_copy(c, self->bo, VA, VA + 4));
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-		EXPECT_EQ(i, self->map[1]);
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+		self->s.map[0] = i;
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+		EXPECT_EQ(1, said_copy(c, self->s.bo, VA, VA + 4));
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(i, self->s.map[1]);
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
 		EXPECT_EQ(1, copy_word(other, VA + 4, VA + 8));
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-		EXPECT_EQ(i, self->map[2]);
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
-		EXPECT_EQ(1, said_copy(c, self->bo, VA + 8, VA + 12));
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-		EXPECT_EQ(i, self->map[2]);
-		EXPECT_EQ(i, self->map[3]);
-		ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(i, self->s.map[2]);
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(1, said_copy(c, self->s.bo, VA + 8, VA + 12));
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(i, self->s.map[2]);
+		EXPECT_EQ(i, self->s.map[3]);
+		ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
 	}
 }
 
 /* The job writes during the CPU's access, as a pipeline may; afterwards a job of the other device. */
-TEST_F(cpu_access, reaches_when_job_in_access)
+TEST_F(two_devices, reaches_when_job_in_access)
 {
-	struct npu_client *other = &self->other, *c = &self->c;
-	int fd = open_another(c);
+	struct npu_client *other = &self->other, *c = &self->s.c;
 
-	/* most guests have one; with two promised it is a failure below */
-	if (fd == -ENODEV && !two_devices())
-		SKIP(return, "1 npuedge devices");
-	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, npu_client_init_fd(other, fd));
-	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->bo, VA, 0, SIZE, 0));
-	ASSERT_EQ(0, npu_map(fd, other->vm, npu_import(fd, self->dmabuf), VA, 0, SIZE, 0));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
-	self->map[0] = 0x77;
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-	EXPECT_EQ(1, said_copy(c, self->bo, VA, VA + 4));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
-	EXPECT_EQ(0x77, self->map[1]);
-	ASSERT_EQ(0, npu_dmabuf_sync(self->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	ASSERT_EQ(0, npu_map(c->fd, c->vm, self->s.bo, VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_map(other->fd, other->vm, npu_import(other->fd, self->s.dmabuf), VA, 0, SIZE, 0));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW));
+	self->s.map[0] = 0x77;
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(1, said_copy(c, self->s.bo, VA, VA + 4));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+	EXPECT_EQ(0x77, self->s.map[1]);
+	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
 }
 
 /* Whoever holds a read-only dma-buf cannot write, by whatever way. */

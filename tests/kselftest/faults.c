@@ -412,16 +412,10 @@ FIXTURE(device) {
 
 FIXTURE_SETUP(device)
 {
-	int fd = npu_open();
+	const char *missing = inject_timeout(&self->inj, &self->timeout);
 
-	if (fd < 0)
-		SKIP(return, "no npuedge device");
-	close(fd);
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
-	self->timeout = npu_knob_number("job_timeout_ms");
-	if (self->timeout < 0)
-		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	if (missing)
+		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, npu_knob_write("job_timeout_ms", JOB_TIMEOUT));
 }
 

@@ -28,7 +28,7 @@
 #else
 #include "debug_window.h"	/* copied beside the tests */
 #endif
-#include "sysfs.h"
+#include "debugfs.h"
 
 #define INJECT_ABSENT	"no debug window (npusim --debug-window, iomem=relaxed)"
 #define INJECT_ANY	UINT64_MAX
@@ -144,6 +144,21 @@ static inline const char *inject_client(struct npu_inject *inj, struct npu_clien
 	if (npu_client_init(c))
 		return "no npuedge device that works";
 	return inject_open(inj) ? INJECT_ABSENT : NULL;
+}
+
+/* The window, and the time limit of jobs, which the fixture is going to change: NULL, or what is missing. */
+static inline const char *inject_timeout(struct npu_inject *inj, long long *timeout)
+{
+	int fd = npu_open();
+
+	inj->window = NULL;
+	if (fd < 0)
+		return "no npuedge device";
+	close(fd);
+	if (inject_open(inj))
+		return INJECT_ABSENT;
+	*timeout = npu_knob_number("job_timeout_ms");
+	return *timeout < 0 ? "debugfs is not there (job_timeout_ms)" : NULL;
 }
 
 /* From the fault's defaults on; then what should differ; then inject_arm(). */

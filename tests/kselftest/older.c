@@ -66,17 +66,11 @@ static bool refused(int log)
 
 FIXTURE_SETUP(older)
 {
-	int fd = npu_open();
+	const char *missing = inject_timeout(&self->inj, &self->timeout);
 
-	/* on other machines; tests/run takes this and the next two for failures */
-	if (fd < 0)
-		SKIP(return, "no npuedge device");
-	close(fd);
-	if (inject_open(&self->inj))
-		SKIP(return, INJECT_ABSENT);
-	self->timeout = npu_knob_number("job_timeout_ms");
-	if (self->timeout < 0)
-		SKIP(return, "debugfs is not there (job_timeout_ms)");
+	/* on other machines; a failure in tests/run */
+	if (missing)
+		SKIP(return, "%s", missing);
 	/* messages that end queues of the test before are not to be lost in the reset */
 	npu_wait_uses(0);
 	self->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -155,29 +155,30 @@ static void *load(void *data)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(pci, reset_under_load, 240)
+static void start(struct __test_metadata *_metadata, struct load *loads, atomic_bool *stop)
 {
-	struct load loads[LOAD_THREADS] = { };
-	atomic_bool stop = false;
-
 	for (int i = 0; i < LOAD_THREADS; i++) {
-		loads[i].stop = &stop;
+		loads[i].stop = stop;
 		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load, &loads[i]));
 	}
-	for (int i = 0; i < 5; i++) {
-		int before[LOAD_THREADS];
+}
 
-		for (int t = 0; t < LOAD_THREADS; t++)
-			before[t] = atomic_load(&loads[t].jobs);
-		usleep(200000);
-		/* each has had a job end between two resets */
-		for (int t = 0; t < LOAD_THREADS; t++) {
-			for (int n = 0; n < 4000 * npu_slowness() && atomic_load(&loads[t].jobs) < before[t] + 3; n++)
-				usleep(5000);
-		}
-		EXPECT_EQ(0, npu_write_text(self->reset, "1"));
+/* Until each has had a job end since. */
+static void let_run(struct load *loads)
+{
+	int before[LOAD_THREADS];
+
+	for (int t = 0; t < LOAD_THREADS; t++)
+		before[t] = atomic_load(&loads[t].jobs);
+	for (int t = 0; t < LOAD_THREADS; t++) {
+		for (int n = 0; n < 4000 * npu_slowness() && atomic_load(&loads[t].jobs) < before[t] + 3; n++)
+			usleep(5000);
 	}
-	atomic_store(&stop, true);
+}
+
+static void finish(struct __test_metadata *_metadata, struct load *loads)
+{
+	atomic_store(loads->stop, true);
 	for (int i = 0; i < LOAD_THREADS; i++) {
 		pthread_join(loads[i].thread, NULL);
 		EXPECT_EQ(0, loads[i].error) {
@@ -186,6 +187,20 @@ TEST_F_TIMEOUT(pci, reset_under_load, 240)
 		EXPECT_GT(loads[i].jobs, loads[i].lost);
 	}
 	EXPECT_EQ(0, npu_device_works());
+}
+
+TEST_F_TIMEOUT(pci, reset_under_load, 240)
+{
+	struct load loads[LOAD_THREADS] = { };
+	atomic_bool stop = false;
+
+	start(_metadata, loads, &stop);
+	for (int i = 0; i < 5; i++) {
+		usleep(200000);
+		let_run(loads);
+		EXPECT_EQ(0, npu_write_text(self->reset, "1"));
+	}
+	finish(_metadata, loads);
 }
 
 /* The function is bound, and the driver proper is not, nor is there anything to stop. */
@@ -551,19 +566,9 @@ TEST_F_TIMEOUT(aer, errors_under_load, 300)
 	struct load loads[LOAD_THREADS] = { };
 	atomic_bool stop = false;
 
-	for (int i = 0; i < LOAD_THREADS; i++) {
-		loads[i].stop = &stop;
-		ASSERT_EQ(0, pthread_create(&loads[i].thread, NULL, load, &loads[i]));
-	}
+	start(_metadata, loads, &stop);
 	for (int i = 0; i < 5; i++) {
-		int before[LOAD_THREADS];
-
-		for (int t = 0; t < LOAD_THREADS; t++)
-			before[t] = atomic_load(&loads[t].jobs);
-		for (int t = 0; t < LOAD_THREADS; t++) {
-			for (int n = 0; n < 4000 * npu_slowness() && atomic_load(&loads[t].jobs) < before[t] + 3; n++)
-				usleep(5000);
-		}
+		let_run(loads);
 		EXPECT_EQ(0, aer(self->slot, 0, variant->error));
 		if (i % 2) {
 			usleep(i * 3000);
@@ -571,15 +576,7 @@ TEST_F_TIMEOUT(aer, errors_under_load, 300)
 		}
 		EXPECT_TRUE(npu_uevent_wait(self->events, "WEDGED=none"));
 	}
-	atomic_store(&stop, true);
-	for (int i = 0; i < LOAD_THREADS; i++) {
-		pthread_join(loads[i].thread, NULL);
-		EXPECT_EQ(0, loads[i].error) {
-			TH_LOG("after %d jobs, %d lost", loads[i].jobs, loads[i].lost);
-		}
-		EXPECT_GT(loads[i].jobs, loads[i].lost);
-	}
-	EXPECT_EQ(0, npu_device_works());
+	finish(_metadata, loads);
 }
 
 /* The driver proper goes, sooner or later after the error, and comes back. */
