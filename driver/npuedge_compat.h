@@ -154,12 +154,23 @@ static inline struct drm_gpuvm_bo *npuedge_gpuvm_bo_obtain(struct drm_gpuvm *gpu
 #define system_dfl_wq system_unbound_wq
 #endif
 
-#ifndef NPUEDGE_HAVE_GEM_HUGE_MNT
-static inline int drm_gem_huge_mnt_create(struct drm_device *drm, const char *value)
+/*
+ * DRM keeps the error of a mount that failed as if it were a mount, and each buffer would fail with
+ * it: without it they come from where they do on kernels that know of no huge pages for them.
+ */
+static inline int npuedge_huge_mnt_create(struct drm_device *drm, const char *value)
 {
-	return 0;
-}
+	int ret = 0;
+
+#if defined(NPUEDGE_HAVE_GEM_HUGE_MNT) && defined(CONFIG_TRANSPARENT_HUGEPAGE)
+	ret = drm_gem_huge_mnt_create(drm, value);
+	if (!ret && IS_ERR(drm->huge_mnt)) {
+		ret = PTR_ERR(drm->huge_mnt);
+		drm->huge_mnt = NULL;
+	}
 #endif
+	return ret;
+}
 
 #ifndef NPUEDGE_HAVE_GEM_OBJECT_ACTIVE
 /* The helper prints active memory in any case. */

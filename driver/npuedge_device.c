@@ -160,8 +160,8 @@ static void npuedge_device_unplug_work(struct work_struct *work)
 }
 
 /*
- * Give the device up.  On return it touches no memory, and nothing of the driver touches it any
- * more.
+ * Give the device up.  On return it touches no memory, as far as npuedge_reset_lose() can make
+ * sure of that, and nothing of the driver touches it any more.
  */
 static void npuedge_device_stop(struct npuedge_device *edev)
 {
@@ -296,7 +296,7 @@ int npuedge_device_init(struct npuedge_device *edev)
 		return ret;
 
 	/* Buffers in huge pages get big leaves; without them they only cost more TLB entries. */
-	ret = drm_gem_huge_mnt_create(&edev->base, "within_size");
+	ret = npuedge_huge_mnt_create(&edev->base, "within_size");
 	if (ret)
 		drm_dbg(&edev->base, "no huge pages for buffers (%d)\n", ret);
 

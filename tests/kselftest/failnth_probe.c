@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Probing, with a site that fails (see failnth.h): afterwards the driver can be unbound, nothing of it is left, and it
- * can be bound again.  A probe has many sites, so a run takes NPU_PROBE_TRIES (default 100) of them at equal distances,
+ * Probing, with a site that fails (see failnth.h): it works, or is not bound; afterwards the driver can be unbound, nothing
+ * of it is left, and it can be bound again.  A probe has many sites, so a run takes NPU_PROBE_TRIES (default 100) of them at equal distances,
  * each run beginning with another.
  */
 #include "kselftest_harness.h"
@@ -70,15 +70,21 @@ static const char *left_behind(void)
 	return NULL;
 }
 
-/* Binds with site @n failing, unbinds; sets *left to what was left of n. */
+/*
+ * Binds with site @n failing, unbinds; sets *left to what was left of n.  A driver that is bound all the same works: it
+ * may do without what it did not get.
+ */
 static const char *try_probe(int control, const char *slot, int n, int *left)
 {
 	const char *rest = NULL;
+	int bound;
 
 	if (nth_arm(control, n))
 		return "no control file";
-	npu_bind(slot);
+	bound = npu_bind(slot);
 	*left = nth_disarm(control);
+	if (!bound && npu_device_works())
+		return "a device that does not work";
 	npu_unbind(slot);
 	/* the last reference may be a worker's */
 	for (int i = 0; i < 500 * npu_slowness(); i++) {
