@@ -81,7 +81,8 @@ void npuedge_hw_telemetry(struct npuedge_device *edev, struct drm_npuedge_teleme
  * npuedge_hw_reset() - stop everything on the device
  * @edev: device
  *
- * When it returns 0 the device touches no memory: engines are stopped, the TLB is empty.
+ * When it returns 0 the device touches no memory: engines are stopped, the TLB is empty.  Or it
+ * answers nothing but ones, which the boot that follows finds out.
  *
  * Return: 0, -ETIMEDOUT, or -EIO if the bus is frozen, and nobody knows what the device does.
  */
@@ -91,7 +92,7 @@ int npuedge_hw_reset(struct npuedge_device *edev)
 	int ret;
 
 	npuedge_write(edev, NE1_REG_RESET, 1);
-	/* All ones: there is no device any more, and it touches no memory either. */
+	/* All ones: there is no device any more, or one that cannot be asked. */
 	ret = read_poll_timeout(npuedge_read, value, !value || value == U32_MAX, 100,
 				edev->timeouts->reset * USEC_PER_MSEC, false, edev, NE1_REG_RESET);
 	return READ_ONCE(edev->frozen) ? -EIO : ret;

@@ -17,7 +17,8 @@
  * The limit of a job is time on a core, by default 2 s on silicon (job_timeout_ms of debugfs); it
  * is looked at that often, so that a job that hangs is ended after twice that at most.  Recovery
  * adds less than 2 s: a message without an answer (200 ms), a heartbeat that does not come
- * (300 ms), jobs of others that are let end (100 ms), reset (100 ms), boot (1 s).  An FPGA and the
+ * (300 ms), jobs of others that are let end (100 ms), reset (100 ms), boot (1 s, or as long until
+ * a device whose registers are all ones is given up).  An FPGA and the
  * model are given 30 s in place of 2 s.  A job that waits for its turn does so as long as others
  * work, for ever if those are privileged; then closing its queue ends it.
  *
@@ -63,22 +64,45 @@
 /* Longer than the PCI core waits for a function, and less than what counts as a hung task. */
 #define NPUEDGE_RESET_BUS_MS	100000
 
-/* Firmware is not talked to any more; who waits for it gives up. */
+/*
+ * A reset is due: firmware is not talked to any more, who waits for it gives up.  That is one step
+ * for others: were it two, a reset might end in between, and leave a firmware that nobody talks to
+ * and no reset.  Returns whether none was due.
+ */
+static bool npuedge_reset_claim(struct npuedge_device *edev, bool begins)
+{
+	struct npuedge_fw *fw = edev->fw;
+	bool first;
+
+	spin_lock_irq(&fw->lock);
+	first = !atomic_xchg(&edev->reset.pending, 1);
+	if (first || begins)
+		fw->running = false;
+	spin_unlock_irq(&fw->lock);
+	wake_up_all(&edev->reset.wait);
+	return first;
+}
+
 static void npuedge_reset_begin(struct npuedge_device *edev)
 {
-	atomic_set(&edev->reset.pending, 1);
-	npuedge_fw_msg_stop(edev);
+	npuedge_reset_claim(edev, true);
 }
 
 /*
  * Within the lock: who holds it for reading and finds a reset due knows that it is still to come,
- * and who asks for one then is not told that there is one.
+ * and who asks for one then is not told that there is one.  Firmware that was stopped again since
+ * it was booted is somebody's who waits for the lock, to begin with another.
  */
 static void npuedge_reset_end(struct npuedge_device *edev)
 {
+	struct npuedge_fw *fw = edev->fw;
+
 	lockdep_assert_held_write(&edev->reset.lock);
 
-	atomic_set(&edev->reset.pending, 0);
+	spin_lock_irq(&fw->lock);
+	if (fw->running || READ_ONCE(edev->lost))
+		atomic_set(&edev->reset.pending, 0);
+	spin_unlock_irq(&fw->lock);
 	wake_up_all(&edev->reset.wait);
 }
 
@@ -111,11 +135,10 @@ const char *npuedge_reset_reason_name(u32 reason)
  */
 void npuedge_reset_schedule(struct npuedge_device *edev, enum npuedge_reset_reason reason)
 {
-	if (READ_ONCE(edev->lost) || atomic_xchg(&edev->reset.pending, 1))
+	if (READ_ONCE(edev->lost) || !npuedge_reset_claim(edev, false))
 		return;
 
 	WRITE_ONCE(edev->reset.reason, reason);
-	npuedge_fw_msg_stop(edev);
 	/* The caller has the device awake, and the worker finds it so. */
 	pm_runtime_get_noresume(edev->dev);
 	if (!queue_work(edev->reset.wq, &edev->reset.work))
@@ -132,6 +155,12 @@ void npuedge_reset_cancel(struct npuedge_device *edev)
 		pm_runtime_put_noidle(edev->dev);
 }
 
+static bool npuedge_reset_is_over(struct npuedge_device *edev)
+{
+	return READ_ONCE(edev->lost) ? READ_ONCE(edev->reset.stopped) :
+				       !atomic_read(&edev->reset.pending);
+}
+
 /**
  * npuedge_reset_wait() - wait until no reset is due
  * @edev: device; the caller holds none of the locks that a reset takes
@@ -141,9 +170,7 @@ void npuedge_reset_cancel(struct npuedge_device *edev)
  */
 void npuedge_reset_wait(struct npuedge_device *edev)
 {
-	wait_event(edev->reset.wait,
-		   READ_ONCE(edev->lost) ? READ_ONCE(edev->reset.stopped) :
-					   !atomic_read(&edev->reset.pending));
+	wait_event(edev->reset.wait, npuedge_reset_is_over(edev));
 }
 
 /**
@@ -153,12 +180,12 @@ void npuedge_reset_wait(struct npuedge_device *edev)
  * However often: resets follow one another only if somebody asks for them, or the bus fails, else
  * the device is lost.
  *
- * Return: whether to try; not if the device is lost, nor if the caller is about to be killed.
+ * Return: whether to try; not if the device is lost, nor if the caller is killed meanwhile.
  */
 bool npuedge_reset_passed(struct npuedge_device *edev)
 {
-	npuedge_reset_wait(edev);
-	return !READ_ONCE(edev->lost) && !fatal_signal_pending(current);
+	return !wait_event_killable(edev->reset.wait, npuedge_reset_is_over(edev)) &&
+	       !READ_ONCE(edev->lost);
 }
 
 /**
@@ -277,18 +304,18 @@ static int npuedge_reset_restart(struct npuedge_device *edev, struct npuedge_que
 }
 
 /*
- * With reset.lock held for writing, and queues paused.  A device that does not even reset loses
- * its access to the bus, as memory that it may write to is about to be freed.
+ * With reset.lock held for writing, and queues paused.  A PCI function loses its access to memory,
+ * which is about to be freed: registers of ones say neither that it has stopped nor that it is
+ * gone.  On a system on chip nothing of the kind can be done to a device that does not reset.
  */
 static void npuedge_reset_lose_queues(struct npuedge_device *edev)
 {
 	struct npuedge_queue *q, *tmp;
 
 	npuedge_irq_disable(edev, NPUEDGE_IRQ_OFF_LOST);
-	if (npuedge_hw_reset(edev)) {
+	if (npuedge_hw_reset(edev))
 		drm_err(&edev->base, "device does not stop\n");
-		npuedge_pci_stop_dma(edev->dma_dev);
-	}
+	npuedge_pci_stop_dma(edev->dma_dev);
 	WRITE_ONCE(edev->reset.stopped, true);
 
 	list_for_each_entry_safe(q, tmp, &edev->queues.list, node) {
@@ -303,8 +330,8 @@ static void npuedge_reset_lose_queues(struct npuedge_device *edev)
  * npuedge_reset_lose() - give the device up
  * @edev: device
  *
- * On return it touches no memory, and all fences have signalled or do so when their dependencies
- * have.
+ * On return it touches no memory, unless it neither resets nor is a PCI function, and all fences
+ * have signalled or do so when their dependencies have.
  */
 void npuedge_reset_lose(struct npuedge_device *edev)
 {
@@ -314,6 +341,8 @@ void npuedge_reset_lose(struct npuedge_device *edev)
 	npuedge_fw_msg_stop(edev);
 
 	down_write(&edev->reset.lock);
+	/* A reset that was under way may have started it. */
+	npuedge_fw_msg_stop(edev);
 	/* Sleep has stopped them once, and nobody will start them again. */
 	if (edev->reset.asleep)
 		npuedge_reset_start_queues(edev);
@@ -802,13 +831,12 @@ static void npuedge_reset_stop_for_bus(struct npuedge_device *edev)
 			edev->reset.asleep = true;
 			edev->reset.bus = true;
 			npuedge_reset_stop_queues(edev);
-			/* If it does not obey, then it will the bus. */
-			npuedge_hw_reset(edev);
 			/*
 			 * Nobody shall find a fault later, and look for its reason in registers.
-			 * On a frozen bus jobs may go on, and even begin: they are judged later.
+			 * If it does not obey, as on a frozen bus, then it will the bus: until then
+			 * jobs may go on, and even begin, and they are judged later.
 			 */
-			if (READ_ONCE(edev->frozen))
+			if (npuedge_hw_reset(edev))
 				npuedge_reset_distrust_queues(edev);
 			else
 				npuedge_reset_judge_queues(edev);
@@ -886,6 +914,7 @@ void npuedge_reset_bus_end(struct npuedge_device *edev)
 	if (stopped) {
 		edev->reset.asleep = false;
 		edev->reset.bus = false;
+		/* Whoever calls us keeps the bus from telling of another error: no use waiting. */
 		ret = npuedge_reset_restart(edev, NULL);
 		npuedge_reset_conclude(edev, NULL, NPUEDGE_RESET_BUS, ret);
 		npuedge_reset_end(edev);
@@ -912,6 +941,7 @@ static void npuedge_reset_bus_work(struct work_struct *work)
 	if (READ_ONCE(edev->lost))
 		return;
 	drm_err(&edev->base, "device is lost: the bus does not recover\n");
+	WRITE_ONCE(edev->lost, true);
 	queue_work(system_dfl_wq, &edev->unplug.work);
 }
 

@@ -4,6 +4,8 @@
  * signalled, the job that was hit ended as it should, jobs of an innocent bystander all passed, and so does the next
  * job of a new client.  That the kernel log holds no splat is for who runs the tests to see.
  */
+#include <linux/pci_regs.h>
+
 #include "kselftest_harness.h"
 #include "debugfs.h"
 #include "inject.h"
@@ -492,6 +494,22 @@ static bool is_lost(int fd)
 	return npu_vm_create(fd) == -ENODEV;
 }
 
+/* Whether a PCI function may access memory; one of the device tree may not be kept from it. */
+static int bus_master(const char *slot)
+{
+	uint16_t command = 0;
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", slot);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return strstr(slot, ".npu") ? 0 : -errno;
+	ret = pread(fd, &command, sizeof(command), PCI_COMMAND) == sizeof(command) ? 0 : -EIO;
+	close(fd);
+	return ret ? ret : !!(command & PCI_COMMAND_MASTER);
+}
+
 /* The owner of a queue reads that it is lost, though there is no device any more. */
 static void check_queue_lost(struct __test_metadata *_metadata, struct npu_client *c)
 {
@@ -525,6 +543,8 @@ static void lose(struct __test_metadata *_metadata, struct npu_inject *inj, stru
 	npu_knob_write("reset", "1");
 	EXPECT_EQ(-ENODEV, npu_wait_file(file));
 	EXPECT_TRUE(is_lost(c->fd));
+	/* memory that it may have been writing to is free */
+	EXPECT_EQ(0, bus_master(slot));
 	check_queue_lost(_metadata, c);
 	EXPECT_TRUE(npu_uevent_wait(events, "WEDGED=rebind,bus-reset"));
 	close(events);

@@ -203,6 +203,27 @@ TEST_F_TIMEOUT(pci, reset_under_load, 240)
 	finish(_metadata, loads);
 }
 
+static void *reset_by_hand(void *unused)
+{
+	usleep(100000);
+	npu_knob_write("reset", "1");
+	return unused;
+}
+
+/* One may begin while another ends: each time there is a device that works, and whose firmware is talked to. */
+TEST_F_TIMEOUT(pci, resets_of_two_kinds_meet, 180)
+{
+	for (unsigned int delay = 0; delay < 200000; delay += 10000) {
+		pthread_t thread;
+
+		ASSERT_EQ(0, pthread_create(&thread, NULL, reset_by_hand, NULL));
+		usleep(delay);
+		EXPECT_EQ(0, npu_write_text(self->reset, "1"));
+		pthread_join(thread, NULL);
+		ASSERT_EQ(0, npu_device_works());
+	}
+}
+
 /* The function is bound, and the driver proper is not, nor is there anything to stop. */
 TEST_F_TIMEOUT(pci, reset_without_driver, 120)
 {
