@@ -240,13 +240,18 @@ static u32 npuedge_dump_read(struct npuedge_vm *vm, u64 va, u8 *to, u32 size)
 
 	while (done < size) {
 		struct drm_gpuva *gva = drm_gpuva_find_first(&vm->base, va + done, 1);
-		struct drm_gem_object *obj = gva ? gva->gem.obj : NULL;
-		bool shared = obj && obj->resv != drm_gpuvm_resv(&vm->base);
+		struct drm_gem_object *obj;
 		struct page *page;
 		u32 bytes = 0;
+		bool shared;
 		u64 offset;
 
-		if (!obj || (shared && !dma_resv_trylock(obj->resv)))
+		if (!gva || !gva->gem.obj)
+			break;
+
+		obj = gva->gem.obj;
+		shared = obj->resv != drm_gpuvm_resv(&vm->base);
+		if (shared && !dma_resv_trylock(obj->resv))
 			break;
 
 		offset = gva->gem.offset + (va + done - gva->va.addr);
