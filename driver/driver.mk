@@ -17,7 +17,7 @@ KERNEL_DOC	?= $(firstword $(wildcard $(NPUEDGE_CACHE)/linux/scripts/kernel-doc \
 kbuild		= MAKEFLAGS='$(subst ','\'',$(filter-out O=% KDIR=%,$(MAKEFLAGS)))' $(MAKE) -C $(KDIR) M=$(abspath $(KMOD)) \
 		  $(if $(ARCH),ARCH=$(ARCH)) $(if $(CROSS_COMPILE),CROSS_COMPILE=$(CROSS_COMPILE))
 
-.PHONY: modules modules_install modules_sign install-dkms docs checkpatch sparse coccicheck driver-sources
+.PHONY: modules modules_install modules_sign install-dkms docs checkpatch sparse smatch coccicheck driver-sources
 
 # Kbuild writes beside the sources, so it gets a copy; unchanged files keep their age.
 driver-sources:
@@ -70,6 +70,14 @@ checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's check
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.
 sparse: driver-sources ## sparse over the driver
 	+$(Q)$(kbuild) W=1 C=2 KBUILD_CHECKSRC=2 CHECK=$(abspath tests/static/sparse) CF=-Wsparse-error modules
+
+# Debian has no package of it.  It calls what it finds a success, and prints states of its own ("dynamic state").
+SMATCH		?= smatch
+smatch-path	= $(if $(findstring /,$(SMATCH)),$(abspath $(SMATCH)),$(SMATCH))
+smatch: driver-sources ## smatch over the driver (SMATCH= the program, built from its source)
+	+$(Q)$(kbuild) W=1 C=2 KBUILD_CHECKSRC=2 CHECK="$(smatch-path) -p=kernel --two-passes $(SMATCHFLAGS)" CF= modules \
+		> $(KMOD)/smatch.log 2>&1 || { cat $(KMOD)/smatch.log; exit 1; }
+	$(Q)! grep -E '^\S*driver/\S+:[0-9]+ .*(warn|warning|error):' $(KMOD)/smatch.log
 
 coccicheck: driver-sources ## coccinelle's semantic patches over the driver
 	+$(Q)$(kbuild) MODE=report coccicheck
