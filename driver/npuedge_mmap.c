@@ -3,9 +3,9 @@
  * DOC: CPU mappings of buffers
  *
  * mmap() makes a buffer resident, so that a lack of memory is an error of that call.  A page fault
- * then maps what surrounds it as well, up to 2 MiB: as one entry where the memory is a huge page.
- * When the shrinker takes pages away it takes these entries out first, and the next access brings
- * the pages back.
+ * then maps what surrounds it as well: as one entry where the memory is a huge page of the CPU,
+ * else up to 2 MiB in pages, of whatever size these are.  When the shrinker takes pages away it
+ * takes these entries out first, and the next access brings the pages back.
  *
  * The entries are found by the inode of what is mapped: DRM gives device files and dma-bufs the
  * same one.
@@ -14,6 +14,7 @@
 #include <linux/dma-buf.h>
 #include <linux/huge_mm.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 
 #include <drm/drm_file.h>
 #include <drm/drm_vma_manager.h>
@@ -42,7 +43,7 @@ static vm_fault_t npuedge_gem_insert_huge(struct vm_fault *vmf, struct page *pag
 }
 #endif
 
-/* The page at fault, then those around it below the same page table; what is mapped stays. */
+/* The page at fault, then those around it; what is mapped stays. */
 static vm_fault_t npuedge_gem_insert_around(struct vm_fault *vmf, struct page **pages,
 					    pgoff_t index, pgoff_t count)
 {
@@ -54,9 +55,9 @@ static vm_fault_t npuedge_gem_insert_around(struct vm_fault *vmf, struct page **
 	if (ret != VM_FAULT_NOPAGE)
 		return ret;
 
-	start = max(ALIGN_DOWN(addr, PMD_SIZE), vma->vm_start);
-	end = min3(ALIGN_DOWN(addr, PMD_SIZE) + PMD_SIZE, vma->vm_end,
-		   addr + ((count - index) << PAGE_SHIFT));
+	start = ALIGN_DOWN(addr, SZ_2M);
+	end = min3(start + SZ_2M, vma->vm_end, addr + ((count - index) << PAGE_SHIFT));
+	start = max(start, vma->vm_start);
 	pages += index - ((addr - start) >> PAGE_SHIFT);
 	for (; start < end; start += PAGE_SIZE) {
 		if (vmf_insert_pfn(vma, start, page_to_pfn(*pages++)) != VM_FAULT_NOPAGE)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Buffer objects: creation, mapping, sharing, lifetime. */
+#include <sys/resource.h>
+
 #include "kselftest_harness.h"
 #include "buffer.h"
 #include "debugfs.h"
@@ -174,6 +176,27 @@ TEST_F(bo, every_page_is_its_own)
 	EXPECT_EQ(size - NPU_PAGE, again[(size - NPU_PAGE) / 4]);
 	munmap(again, size);
 	munmap(map, size);
+}
+
+/* Whatever the size of the CPU's pages, and what one of its page tables spans. */
+TEST_F(bo, fault_maps_two_megabytes)
+{
+	const uint64_t size = 16ull << 20, window = 2ull << 20, page = getpagesize();
+	int handle = npu_bo_create(self->fd, size, 0, 0);
+	volatile uint8_t *map = npu_bo_map(self->fd, handle, size);
+	struct rusage before, after;
+	uint8_t all = 0;
+
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, getrusage(RUSAGE_SELF, &before));
+	/* only reading: a first write to each page is a fault where the processor does not mark pages dirty */
+	for (uint64_t i = 0; i < size; i += page)
+		all |= map[i];
+	ASSERT_EQ(0, getrusage(RUSAGE_SELF, &after));
+	EXPECT_EQ(0, all);
+	EXPECT_GE(after.ru_minflt - before.ru_minflt, size / window);
+	EXPECT_LE(after.ru_minflt - before.ru_minflt, size / window + 4); /* a window more, and our own */
+	munmap((void *)map, size);
 }
 
 TEST_F(bo, pages_survive_without_a_mapping)
