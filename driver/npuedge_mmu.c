@@ -6,6 +6,10 @@
  * TLB.  The MMU never caches an entry that is not present, so mapping into a hole needs no
  * invalidation; everything else does, before the memory that was mapped may be used otherwise.
  *
+ * Pages of the CPU may be larger than those of the NPU, in which VM_BIND counts: a part of one may
+ * be mapped.  Buffers are whole pages of the CPU, so nobody else's memory is in the rest.  A table
+ * is a page of the NPU, and takes one of the CPU.
+ *
  * Tables exist as long as the device: entries are looked at and changed within drm_dev_enter(), see
  * npuedge_dma.c.
  */

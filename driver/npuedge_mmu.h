@@ -2,13 +2,16 @@
 #ifndef NPUEDGE_MMU_H
 #define NPUEDGE_MMU_H
 
+#include <linux/mm.h>
 #include <linux/types.h>
 
+#include "npuedge_pgtable.h"
+
 struct npuedge_device;
-struct npuedge_pgtable;
-struct npuedge_pt_need;
-struct npuedge_pt_stock;
 struct sg_table;
+
+/** NPUEDGE_TABLE_BYTES - what a page table takes: coherent memory comes in pages of the CPU */
+#define NPUEDGE_TABLE_BYTES	PAGE_ALIGN(NPUEDGE_PAGE)
 
 int npuedge_mmu_init_pgtable(struct npuedge_device *edev, struct npuedge_pgtable *pt);
 void npuedge_mmu_free_tables(struct npuedge_device *edev);

@@ -25,6 +25,7 @@
 #include "npuedge_event.h"
 #include "npuedge_evict.h"
 #include "npuedge_gem.h"
+#include "npuedge_mmu.h"
 #include "npuedge_pgtable.h"
 #include "npuedge_shrinker.h"
 
@@ -265,7 +266,7 @@ void npuedge_shrinker_info(struct npuedge_device *edev, struct drm_npuedge_memor
 	*info = mem->info;
 	info->purgeable_bytes = (u64)mem->pages[NPUEDGE_LRU_PURGEABLE] << PAGE_SHIFT;
 	spin_unlock(&mem->lock);
-	info->table_bytes = (u64)atomic_long_read(&mem->tables) * NPUEDGE_PAGE;
+	info->table_bytes = (u64)atomic_long_read(&mem->tables) * NPUEDGE_TABLE_BYTES;
 }
 
 /**

@@ -253,7 +253,7 @@ void npuedge_vm_get_state(struct npuedge_vm *vm, struct drm_npuedge_vm_get_state
 	mutex_lock(&vm->op_lock);
 	out->state = vm->unusable ? DRM_NPUEDGE_VM_UNUSABLE : DRM_NPUEDGE_VM_USABLE;
 	out->mapped_bytes = vm->mapped_bytes;
-	out->table_bytes = vm->pt.tables * NPUEDGE_PAGE;
+	out->table_bytes = vm->pt.tables * NPUEDGE_TABLE_BYTES;
 	out->mappings = vm->mappings;
 	out->pte_writes = vm->pt.writes;
 	mutex_unlock(&vm->op_lock);

@@ -310,7 +310,7 @@ TEST_F(bind_async, tables_change_in_between)
 	ASSERT_EQ(0, npu_unmap(c->fd, c->vm, FAR, 1ull << 32));
 	state = npu_vm_state(c->fd, c->vm);
 	EXPECT_EQ(1, state.mappings);
-	EXPECT_EQ(3 * NPU_PAGE, state.table_bytes);
+	EXPECT_EQ(3 * npu_table_bytes(), state.table_bytes);
 }
 
 /* The device may use what it has found before; afterwards it may not. */

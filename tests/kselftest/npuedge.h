@@ -192,6 +192,14 @@ static inline struct drm_npuedge_vm_get_state npu_vm_state(int fd, uint32_t vm)
 	return state;
 }
 
+/* What the driver says that a page table takes. */
+static inline uint64_t npu_table_bytes(void)
+{
+	uint64_t page = getpagesize();
+
+	return page > NPU_PAGE ? page : NPU_PAGE;
+}
+
 static inline int npu_queue_create(int fd, uint32_t vm, uint32_t priority)
 {
 	struct drm_npuedge_queue_create create = { .vm_id = vm, .priority = priority };

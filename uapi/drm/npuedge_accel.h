@@ -190,7 +190,7 @@ struct drm_npuedge_memory_info {
 	__u64 evicted_bytes;
 	/** @purged_bytes: dropped since the driver was loaded */
 	__u64 purged_bytes;
-	/** @table_bytes: page tables of the device */
+	/** @table_bytes: page tables of the device; each takes a page of the CPU */
 	__u64 table_bytes;
 	/** @buffers: number of buffers */
 	__u64 buffers;
@@ -390,7 +390,7 @@ struct drm_npuedge_vm_get_state {
 	__u32 state;
 	/** @mapped_bytes: out: sum of the mapped ranges */
 	__u64 mapped_bytes;
-	/** @table_bytes: out: memory of its page tables */
+	/** @table_bytes: out: memory of its page tables; each takes a page of the CPU */
 	__u64 table_bytes;
 	/** @mappings: out: number of mapped ranges */
 	__u64 mappings;
