@@ -17,6 +17,7 @@
 #include "npuedge_fw.h"
 #include "npuedge_hw.h"
 #include "npuedge_limits.h"
+#include "npuedge_mmu.h"
 #include "npuedge_perfmon.h"
 #include "npuedge_query.h"
 #include "npuedge_queue.h"
@@ -91,6 +92,7 @@ static int npuedge_query_limits(struct npuedge_device *edev, struct drm_npuedge_
 		.queues_per_user = npuedge_queues_per_user(edev),
 		.vms = NPUEDGE_MAX_VMS,
 		.counters = npuedge_perfmon_counters(edev),
+		.bind_align = NPUEDGE_PAGE,
 	};
 
 	return npuedge_query_copy(args, &limits, sizeof(limits));

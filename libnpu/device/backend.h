@@ -13,7 +13,7 @@
 #include "npu/device.h"
 #include "device/va.h"
 
-#define NPU_PAGE	4096u
+#define NPU_PAGE	4096u	/* of the NE1's MMU */
 
 struct device_ops {
 	void (*close)(npu_device *dev);
@@ -43,6 +43,7 @@ struct npu_device {
 	const struct device_ops *ops;
 	char name[96];
 	struct npu_chip_info chip;
+	uint32_t page;			/* what BO sizes and addresses are multiples of, a power of two */
 	pthread_mutex_t lock;		/* guards vm, and every binding of the device */
 	npu_vm *vm;			/* default address space, made on demand */
 };

@@ -102,11 +102,24 @@ static npu_status read_chip(struct drm_device *dev)
 	return NPU_OK;
 }
 
+/* A driver before 1.4 does not say it, and those have pages of NPU_PAGE. */
+static npu_status read_page(struct drm_device *dev, int minor)
+{
+	struct drm_npuedge_limits limits = { 0 };
+	npu_status status = NPU_OK;
+
+	if (minor >= 4)
+		status = npu_drm_query(&dev->base, DRM_NPUEDGE_QUERY_LIMITS, &limits,
+				       sizeof(limits), "query of limits");
+	dev->base.page = limits.bind_align ? limits.bind_align : NPU_PAGE;
+	return status;
+}
+
 npu_status npu_drm_open(const char *path, npu_device **out)
 {
 	struct drm_device *dev;
 	npu_status status;
-	int fd = -1, major, minor;
+	int fd = -1, major, minor = 0;
 	char found[80];
 
 	if (path && strlen(path) >= sizeof(found))
@@ -130,6 +143,7 @@ npu_status npu_drm_open(const char *path, npu_device **out)
 	pthread_mutex_init(&dev->base.lock, NULL);
 	pthread_mutex_init(&dev->pool_lock, NULL);
 	status = read_chip(dev);
+	status = status ? status : read_page(dev, minor);
 	if (status) {
 		npu_device_close(&dev->base);
 		return status;

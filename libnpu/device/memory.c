@@ -20,7 +20,7 @@ npu_status npu_bo_new(npu_device *dev, uint64_t size, npu_bo **out)
 		return npu_fail(NPU_ERR_INVALID, "BO of 0x%llx bytes: must be 1..0x%llx",
 				(unsigned long long)size,
 				(unsigned long long)(dev->chip.va_end - dev->chip.va_start));
-	size = (size + NPU_PAGE - 1) & ~(uint64_t)(NPU_PAGE - 1);
+	size = (size + dev->page - 1) & ~(uint64_t)(dev->page - 1);
 	status = dev->ops->bo_new(dev, size, out);
 	if (status)
 		return status;
@@ -101,7 +101,7 @@ void npu_vm_del(npu_vm *vm)
 
 static npu_status bind_locked(npu_vm *vm, npu_bo *bo, uint32_t flags)
 {
-	uint64_t align = bo->size >= LARGE_PAGE ? LARGE_PAGE : NPU_PAGE;
+	uint64_t align = bo->size >= LARGE_PAGE ? LARGE_PAGE : vm->dev->page;
 	npu_status status;
 	uint64_t va;
 

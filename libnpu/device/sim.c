@@ -143,6 +143,7 @@ npu_status npu_sim_open(const char *chip, npu_device **out)
 		return status;
 	}
 	dev->base.ops = &sim_ops;
+	dev->base.page = NPU_PAGE;
 	snprintf(dev->base.name, sizeof(dev->base.name), "sim:%s", chip);
 	fill_chip(&dev->base.chip, &dev->chip);
 	init_locks(dev);

@@ -167,7 +167,7 @@ AT(memory_info, purged_bytes, 40);
 AT(memory_info, table_bytes, 48);
 AT(memory_info, buffers, 56);
 
-SIZE(limits, 48);
+SIZE(limits, 56);
 AT(limits, jobs_per_submit, 0);
 AT(limits, syncs_per_job, 4);
 AT(limits, bos_per_job, 8);
@@ -179,6 +179,7 @@ AT(limits, events, 28);
 AT(limits, queues_per_user, 32);
 AT(limits, vms, 36);
 AT(limits, counters, 40);
+AT(limits, bind_align, 48);
 
 SIZE(bo_sync, 24);
 AT(bo_sync, handle, 0);

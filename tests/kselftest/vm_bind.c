@@ -95,6 +95,42 @@ TEST_F(vm_bind, error_tells_how_far_it_got)
 	EXPECT_EQ(0xc0ffee, c->data[16]);
 }
 
+/* Pages of the CPU may be larger: then several parts of one are mapped each for itself. */
+TEST_F(vm_bind, alignment_is_what_the_query_says)
+{
+	struct npu_client *c = &self->c;
+	struct drm_npuedge_limits limits = { 0 };
+	uint64_t va = NPU_VA * 2, size = 4 * getpagesize(), unit, parts;
+	int bo = npu_bo_create(c->fd, size, 0, 0);
+	uint32_t *map = npu_bo_map(c->fd, bo, size);
+
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, npu_query(c->fd, DRM_NPUEDGE_QUERY_LIMITS, &limits, sizeof(limits)));
+	unit = limits.bind_align;
+	ASSERT_GE(unit, 64);
+	ASSERT_EQ(0, size % unit);
+	EXPECT_EQ(0, limits.pad);
+	parts = size / unit;
+	for (uint64_t i = 0; i < parts; i++)
+		map[i * unit / 4] = 1000 + i;
+
+	/* from the last to the first, with holes */
+	for (uint64_t i = 0; i < parts; i++)
+		ASSERT_EQ(0, npu_map(c->fd, c->vm, bo, va + 2 * i * unit, (parts - 1 - i) * unit, unit, 0));
+	for (uint64_t i = 0; i < parts; i++) {
+		ASSERT_EQ(1, copy_word(c, va + 2 * i * unit, NPU_DATA + 4));
+		ASSERT_EQ(1000 + parts - 1 - i, c->data[1]);
+	}
+	EXPECT_EQ(1, copy_word(c, va + unit - 4, NPU_DATA + 4));
+	EXPECT_EQ(-EIO, copy_word(c, va + unit, NPU_DATA + 4));
+
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, bo, va + unit / 2, 0, unit, 0));
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, bo, va, unit / 2, unit, 0));
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, bo, va, 0, unit / 2, 0));
+	EXPECT_EQ(-EINVAL, npu_map(c->fd, c->vm, bo, va, size, unit, 0));
+	munmap(map, size);
+}
+
 TEST_F(vm_bind, two_places_one_page)
 {
 	struct npu_client *c = &self->c;

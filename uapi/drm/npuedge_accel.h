@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define DRM_NPUEDGE_VERSION_MAJOR 1
-#define DRM_NPUEDGE_VERSION_MINOR 3
+#define DRM_NPUEDGE_VERSION_MINOR 4
 
 /*
  * Minor versions:
@@ -39,6 +39,7 @@ extern "C" {
  *        queries
  *  1.2 - limits of queues and address spaces in DRM_NPUEDGE_QUERY_LIMITS; -EDQUOT of QUEUE_CREATE
  *  1.3 - counters in DRM_NPUEDGE_QUERY_LIMITS
+ *  1.4 - bind_align in DRM_NPUEDGE_QUERY_LIMITS
  */
 
 #define DRM_NPUEDGE_DEV_QUERY		0x00
@@ -225,6 +226,13 @@ struct drm_npuedge_limits {
 	 * drm_npuedge_counter; 0: the device's firmware is too old for any. Since 1.3
 	 */
 	__u64 counters;
+	/**
+	 * @bind_align: bytes; values of VM_BIND are multiples of it. It is the NPU's page size; the
+	 * CPU's may be larger. 0: the driver is older, it is 4096. Since 1.4
+	 */
+	__u32 bind_align;
+	/** @pad: 0 */
+	__u32 pad;
 };
 
 /**
@@ -245,7 +253,7 @@ struct drm_npuedge_limits {
  * than the machine has).
  */
 struct drm_npuedge_bo_create {
-	/** @size: in: bytes, > 0; out: rounded up to the page size */
+	/** @size: in: bytes, > 0; out: rounded up to the page size of the CPU */
 	__u64 size;
 	/** @flags: DRM_NPUEDGE_BO_* */
 	__u32 flags;
@@ -417,7 +425,7 @@ enum drm_npuedge_bind_op {
 /**
  * struct drm_npuedge_vm_bind_op - one change of an address space
  *
- * All values are multiples of 4096.
+ * Addresses, sizes and offsets are multiples of bind_align of struct drm_npuedge_limits.
  */
 struct drm_npuedge_vm_bind_op {
 	/** @op: enum drm_npuedge_bind_op */

@@ -85,7 +85,7 @@ NPU_API npu_status npu_device_telemetry(npu_device *dev, struct npu_telemetry *o
 
 /**
  * Allocate a buffer; its contents are zero.  CPU mappings are cached and coherent with the device.
- * @size in bytes, > 0, is rounded up to whole pages of 4096.
+ * @size in bytes, > 0, is rounded up to whole pages of the NPU (4096), whatever those of the CPU.
  */
 NPU_API npu_status npu_bo_new(npu_device *dev, uint64_t size, npu_bo **out);
 
