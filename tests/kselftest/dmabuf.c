@@ -111,20 +111,18 @@ TEST_F(dmabuf, from_udmabuf)
 	expect_gone(_metadata, c);
 }
 
-#define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
-
 TEST_F(dmabuf, contiguous_memory_gets_big_leaves)
 {
 	struct npu_client *c = &self->c;
-	char *before = npu_read_file(HUGE_PAGES, NULL);
+	char *before = npu_read_file(NPU_BIG_PAGES, NULL);
 	int memfd = -1, dmabuf;
 
 	if (npu_debugfs_open("vas", O_RDONLY) < 0)
 		SKIP(return, "no debugfs");
 	if (!before)
-		SKIP(return, "kernel without CONFIG_HUGETLBFS");
-	npu_write_text(HUGE_PAGES, "2");
-	dmabuf = npu_udmabuf(SIZE, MFD_HUGETLB, &memfd);
+		SKIP(return, "kernel without huge pages of 2 MiB");
+	npu_write_text(NPU_BIG_PAGES, "2");
+	dmabuf = npu_udmabuf(SIZE, NPU_MFD_BIG, &memfd);
 	if (dmabuf == -ENOENT)
 		SKIP(return, "kernel without CONFIG_UDMABUF");
 	ASSERT_GE(dmabuf, 0);
@@ -132,7 +130,7 @@ TEST_F(dmabuf, contiguous_memory_gets_big_leaves)
 	EXPECT_TRUE(npu_debugfs_has("vas", "rw first leaf 2048 KiB"));
 	close(dmabuf);
 	close(memfd);
-	npu_write_text(HUGE_PAGES, before);
+	npu_write_text(NPU_BIG_PAGES, before);
 	free(before);
 }
 

@@ -12,7 +12,7 @@
 #include "npuedge.h"
 
 #define FUZZ_FILES	2
-#define FUZZ_ROOM	(257 * NPU_PAGE)	/* values of PERFMON_READ at the largest count and stride */
+#define FUZZ_ROOM	(257ull * getpagesize())	/* values of PERFMON_READ at the largest count and stride */
 #define FUZZ_IDS	12	/* higher ids are given back at once, so that guesses hit */
 #define FUZZ_NUMBERS	256	/* of requests: _IOC_NR() */
 

@@ -490,11 +490,11 @@ FIXTURE_SETUP(fuzz)
 			SKIP(return, "no npuedge device");
 		ASSERT_EQ(0, ret);
 	}
-	pages = mmap(NULL, FUZZ_ROOM + NPU_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages = mmap(NULL, FUZZ_ROOM + getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, pages);
 	self->room = pages;
 	self->nowhere = pages + FUZZ_ROOM;
-	ASSERT_EQ(0, mprotect(self->nowhere, NPU_PAGE, PROT_NONE));
+	ASSERT_EQ(0, mprotect(self->nowhere, getpagesize(), PROT_NONE));
 }
 
 FIXTURE_TEARDOWN(fuzz)

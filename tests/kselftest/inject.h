@@ -98,11 +98,20 @@ static inline void inject_write64(struct npu_inject *inj, uint32_t lo, uint64_t 
 	inject_write(inj, lo + 4, value >> 32);
 }
 
+static inline void inject_unmap(struct npu_inject *inj)
+{
+	uintptr_t start = (uintptr_t)inj->window & ~(uintptr_t)(getpagesize() - 1);
+
+	munmap((void *)start, (uintptr_t)inj->window + NPUSIM_WINDOW_SIZE - start);
+	inj->window = NULL;
+}
+
 /* 0; -ENODEV: no device or it has no window; -EPERM and the like: the registers cannot be mapped. */
 static inline int inject_open(struct npu_inject *inj)
 {
 	char path[192], resource[256];
-	void *map;
+	off_t page = NPUSIM_WINDOW & ~(off_t)(getpagesize() - 1);	/* of the CPU; it may begin before the window */
+	uint8_t *map;
 	int fd, ret;
 
 	inj->window = NULL;
@@ -113,16 +122,15 @@ static inline int inject_open(struct npu_inject *inj)
 	fd = open(resource, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	map = mmap(NULL, NPUSIM_WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, NPUSIM_WINDOW);
+	map = mmap(NULL, NPUSIM_WINDOW + NPUSIM_WINDOW_SIZE - page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
 	ret = map == MAP_FAILED ? -errno : 0;
 	close(fd);
 	if (ret)
 		return ret;
-	inj->window = map;
+	inj->window = (void *)(map + NPUSIM_WINDOW - page);
 	if (inject_read(inj, NPUSIM_WIN_ID) == NPUSIM_WIN_MAGIC)
 		return 0;
-	munmap(map, NPUSIM_WINDOW_SIZE);
-	inj->window = NULL;
+	inject_unmap(inj);
 	return -ENODEV;
 }
 
@@ -133,8 +141,7 @@ static inline void inject_close(struct npu_inject *inj)
 		return;
 	inject_write(inj, NPUSIM_WIN_CMD, NPUSIM_CMD_DISARM_ALL);
 	inject_read(inj, NPUSIM_WIN_STATUS);	/* writes may be posted */
-	munmap((void *)inj->window, NPUSIM_WINDOW_SIZE);
-	inj->window = NULL;
+	inject_unmap(inj);
 }
 
 /* A client and the window, for a fixture: NULL, or what is missing.  Both may be closed in either case. */

@@ -15,6 +15,10 @@
 #define NPU_PCI_DRIVER	"/sys/bus/pci/drivers/npuedge-pci"
 #define NPU_SOC_DRIVER	"/sys/bus/platform/drivers/npuedge"
 
+/* Pages of 2 MiB, as the NPU's big leaves: what a kernel calls huge unless a size is named may be larger. */
+#define NPU_BIG_PAGES	"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+#define NPU_MFD_BIG	(MFD_HUGETLB | 21u << 26)
+
 static inline int npu_write_file(const char *path, const void *data, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644), ret;

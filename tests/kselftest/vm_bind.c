@@ -313,8 +313,8 @@ static int huge_bo(struct npu_client *c, uint64_t size)
 	}
 	npu_bo_close(c->fd, bo);
 
-	npu_write_text("/proc/sys/vm/nr_hugepages", "8");
-	memfd = memfd_create("npuedge", MFD_HUGETLB | MFD_ALLOW_SEALING);
+	npu_write_text(NPU_BIG_PAGES, "8");
+	memfd = memfd_create("npuedge", NPU_MFD_BIG | MFD_ALLOW_SEALING);
 	device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
 	if (memfd < 0 || device < 0 || ftruncate(memfd, size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return -1;
