@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which kernels the trees hold.  A kernel is named by its series ("7.3"), found by its release."""
+"""Which kernels the trees hold.  A kernel is named by its series ("7.3"), found by its release.
+Where Debian has it with larger pages too, that one is a series of its own ("7.3-16k")."""
 
 import os
 import re
@@ -35,11 +36,27 @@ class Kernel:
 
     @property
     def series(self):
-        return re.match(r"\d+\.\d+", self.release).group(0)
+        variant = self.release.partition(f"-{FLAVOUR[self.arch]}")[2]
+        return re.match(r"\d+\.\d+", self.release).group(0) + variant
 
-class DebugKernel(Kernel):
-    """What `tools/vm/setup debug` made.  Its watchdogs must not bark at an emulated machine that
-    shares its processors with others."""
+
+class BuiltKernel(Kernel):
+    """What `tools/vm/setup NAME` made, of an architecture."""
+
+    arch_of = {"debug": "x86_64", "64k": "arm64"}
+
+    def __init__(self, arch, name):
+        made = paths.cache_dir() / name
+        if arch != self.arch_of[name] or not (made / "release").is_file():
+            raise paths.BenchError(
+                f"no {arch} kernel {name}: run tools/vm/setup {name} ({self.arch_of[name]} only)"
+            )
+        release = (made / "release").read_text().strip()
+        super().__init__(arch, release, made / "vmlinuz", kdir=str(made / "build"))
+
+
+class DebugKernel(BuiltKernel):
+    """Its watchdogs must not bark at an emulated machine that shares its processors with others."""
 
     slowness = 5
     append = (
@@ -47,19 +64,12 @@ class DebugKernel(Kernel):
         "workqueue.watchdog_thresh=120",
     )
 
-    def __init__(self, arch):
-        made = paths.cache_dir() / "debug"
-        if arch != "x86_64" or not (made / "release").is_file():
-            raise paths.BenchError(f"no {arch} debug kernel: run tools/vm/setup debug (x86_64 only)")
-        release = (made / "release").read_text().strip()
-        super().__init__(arch, release, made / "vmlinuz", kdir=str(made / "build"))
-
 
 def installed(arch):
     """Every kernel of an architecture that can be booted, oldest first."""
     tree = paths.tree_dir(arch)
     found = []
-    for modules in tree.glob(f"usr/lib/modules/*-{FLAVOUR[arch]}"):
+    for modules in tree.glob(f"usr/lib/modules/*-{FLAVOUR[arch]}*"):
         release = modules.name
         images = (modules / "vmlinuz", tree / "boot" / f"vmlinuz-{release}")
         image = next((i for i in images if i.is_file()), None)
@@ -70,9 +80,9 @@ def installed(arch):
 
 def find(arch, name):
     """`name` is a series (the newest release of it is taken), "new" or "lts" (see versions),
-    "debug", a release, or the path of an image."""
-    if name == "debug":
-        return DebugKernel(arch)
+    "debug", "64k", a release, or the path of an image."""
+    if name in BuiltKernel.arch_of:
+        return (DebugKernel if name == "debug" else BuiltKernel)(arch, name)
     name = versions().get("kernel_" + name, name)
     if "/" in name:
         if not Path(name).is_file():
