@@ -33,6 +33,10 @@ class Verdict(Exception):
         self.status = status
 
 
+class BootSplat(Exception):
+    """The kernel was not well before it came to the command: no fault of what is run."""
+
+
 class Control:
     """What the guest's agent says on its control port."""
 
@@ -85,8 +89,9 @@ def rundir():
 
 
 class Guest:
-    def __init__(self, args, tmp):
+    def __init__(self, args, tmp, may_boot_again):
         self.args = args
+        self.may_boot_again = may_boot_again
         self.tmp = tmp
         self.log_path = args.log or f"{tmp}/log"
         self.log = open(self.log_path, "wb", buffering=0)
@@ -230,7 +235,14 @@ class Guest:
         fresh = self.control.ready_at is None
         self.control.feed(data)
         if fresh and self.control.ready_at is not None:
+            if self.may_boot_again:
+                self.look_at_boot()
             self.say(f"command starts (guest clock {self.control.ready_at:.2f} s)")
+
+    def look_at_boot(self):
+        bad = splat.find(self.console(), splat.allowed_patterns(self.args.allow))
+        if bad:
+            raise BootSplat(bad[0])
 
     def pump(self):
         """Pass data on until the guest has told everything."""
@@ -274,13 +286,16 @@ class Guest:
         for proc in self.npusims:
             children.stop(proc, MODEL_STOP_SECONDS)
 
+    def console(self):
+        self.log.flush()
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
     def judge(self):
         """The kernel log first: a splat spoils a run whatever the command says."""
         text = self.control.dmesg
         if text is None:
-            self.log.flush()
-            with open(self.log_path, encoding="utf-8", errors="replace") as f:
-                text = f.read()
+            text = self.console()
         else:
             self.log.write(b"---- kernel log ----\n" + text.encode())
         bad = splat.find(text, splat.allowed_patterns(self.args.allow))
@@ -328,11 +343,20 @@ def finish(guest, verdict):
 def run(args):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+    status = run_once(args, may_boot_again=True)
+    return run_once(args, may_boot_again=False) if status is None else status
+
+
+def run_once(args, may_boot_again):
+    """The exit status; None: the guest is to be started again."""
     with rundir() as tmp:
-        guest = Guest(args, tmp)
+        guest = Guest(args, tmp, may_boot_again)
         verdict = None
         try:
             guest.run()
+        except BootSplat as splat_line:
+            print(f"vm: started again, as the kernel had a splat in its boot: {splat_line}", file=sys.stderr)
+            return None
         except Verdict as v:
             verdict = v
         except paths.BenchError as err:
