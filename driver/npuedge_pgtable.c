@@ -27,34 +27,42 @@
 #include "npuedge_pgtable.h"
 #include "npuedge_slab.h"
 
-#define PT_LAST		2
-#define PT_BLOCK_LEVEL	1
+#define NPUEDGE_PT_LAST		2
+#define NPUEDGE_PT_BLOCK_LEVEL	1
 /* Tables of a kind that are kept for later changes: what two small maps take. */
-#define PT_SPARES	2
+#define NPUEDGE_PT_SPARES	2
 
-static u32 pt_index(u64 va, int level)
+/**
+ * npuedge_pt_index() - which entry of a level's table an address uses
+ * @va: address below 2^39
+ * @level: 0 for the root
+ *
+ * Return: index.
+ */
+u32 npuedge_pt_index(u64 va, u32 level)
 {
-	return va >> (12 + 9 * (PT_LAST - level)) & (NPUEDGE_PT_ENTRIES - 1);
+	return va >> (12 + 9 * (NPUEDGE_PT_LAST - level)) & (NPUEDGE_PT_ENTRIES - 1);
 }
 
-static u64 pt_leaf(u64 dma, bool readonly)
+static u64 npuedge_pt_leaf(u64 dma, bool readonly)
 {
 	return (dma & NE1_PTE_ADDR) | NE1_PTE_VALID | NE1_PTE_LEAF | (readonly ? NE1_PTE_RO : 0);
 }
 
 /* A big leaf fits at va if both addresses are aligned and the segment is long enough. */
-static bool pt_is_block(u64 va, u64 dma, u64 len)
+static bool npuedge_pt_is_block(u64 va, u64 dma, u64 len)
 {
 	return !((va | dma) & (NPUEDGE_BLOCK - 1)) && len >= NPUEDGE_BLOCK;
 }
 
 /* Bytes from va to the next boundary of 2 MiB, at most len. */
-static u64 pt_step(u64 va, u64 len)
+static u64 npuedge_pt_step(u64 va, u64 len)
 {
 	return min(len, NPUEDGE_BLOCK - (va & (NPUEDGE_BLOCK - 1)));
 }
 
-static void pt_set(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index, u64 entry)
+static void npuedge_pt_set(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index,
+			   u64 entry)
 {
 	u64 old = table->entries[index];
 
@@ -68,14 +76,14 @@ static void pt_set(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u
 	WRITE_ONCE(table->entries[index], entry);
 }
 
-static void pt_free_table(struct npuedge_pgtable *pt, struct npuedge_pt_table *table)
+static void npuedge_pt_free_table(struct npuedge_pgtable *pt, struct npuedge_pt_table *table)
 {
 	pt->ops->free(pt->cookie, table);
 	kfree(table->child);
 	kfree(table);
 }
 
-static struct npuedge_pt_table *pt_alloc_table(struct npuedge_pgtable *pt, int level)
+static struct npuedge_pt_table *npuedge_pt_alloc_table(struct npuedge_pgtable *pt, int level)
 {
 	struct npuedge_pt_table *table;
 
@@ -83,7 +91,7 @@ static struct npuedge_pt_table *pt_alloc_table(struct npuedge_pgtable *pt, int l
 	if (!table)
 		return NULL;
 
-	if (level != PT_LAST) {
+	if (level != NPUEDGE_PT_LAST) {
 		table->child = kcalloc(NPUEDGE_PT_ENTRIES, sizeof(*table->child),
 				       GFP_KERNEL_ACCOUNT);
 		if (!table->child)
@@ -100,14 +108,14 @@ err_free:
 	return NULL;
 }
 
-static void pt_push(struct npuedge_pt_list *list, struct npuedge_pt_table *table)
+static void npuedge_pt_push(struct npuedge_pt_list *list, struct npuedge_pt_table *table)
 {
 	table->next = list->first;
 	list->first = table;
 	list->count++;
 }
 
-static struct npuedge_pt_table *pt_pop(struct npuedge_pt_list *list)
+static struct npuedge_pt_table *npuedge_pt_pop(struct npuedge_pt_list *list)
 {
 	struct npuedge_pt_table *table = list->first;
 
@@ -118,50 +126,50 @@ static struct npuedge_pt_table *pt_pop(struct npuedge_pt_list *list)
 	return table;
 }
 
-static void pt_link(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index,
-		    struct npuedge_pt_table *child)
+static void npuedge_pt_link(struct npuedge_pgtable *pt, struct npuedge_pt_table *table, u32 index,
+			    struct npuedge_pt_table *child)
 {
 	/* The MMU must not find a table before its content. */
 	dma_wmb();
-	pt_set(pt, table, index, child->dma | NE1_PTE_VALID);
+	npuedge_pt_set(pt, table, index, child->dma | NE1_PTE_VALID);
 	table->child[index] = child;
 	pt->tables++;
 }
 
 /* Put @entry in the place of a table. */
-static void pt_unlink(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
-		      struct npuedge_pt_table *table, u32 index, u64 entry)
+static void npuedge_pt_unlink(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+			      struct npuedge_pt_table *table, u32 index, u64 entry)
 {
-	pt_set(pt, table, index, entry);
-	pt_push(&stock->discarded, table->child[index]);
+	npuedge_pt_set(pt, table, index, entry);
+	npuedge_pt_push(&stock->discarded, table->child[index]);
 	table->child[index] = NULL;
 	pt->tables--;
 }
 
-static struct npuedge_pt_table *pt_middle(const struct npuedge_pgtable *pt, u64 va)
+static struct npuedge_pt_table *npuedge_pt_middle(const struct npuedge_pgtable *pt, u64 va)
 {
-	return pt->root->child[pt_index(va, 0)];
+	return pt->root->child[npuedge_pt_index(va, 0)];
 }
 
 /* The middle table for va, made if missing. */
-static struct npuedge_pt_table *pt_get_middle(struct npuedge_pgtable *pt,
-					      struct npuedge_pt_stock *stock, u64 va)
+static struct npuedge_pt_table *npuedge_pt_get_middle(struct npuedge_pgtable *pt,
+						      struct npuedge_pt_stock *stock, u64 va)
 {
-	struct npuedge_pt_table *middle = pt_middle(pt, va);
+	struct npuedge_pt_table *middle = npuedge_pt_middle(pt, va);
 
 	if (middle)
 		return middle;
 
-	middle = pt_pop(&stock->middle);
+	middle = npuedge_pt_pop(&stock->middle);
 	if (middle)
-		pt_link(pt, pt->root, pt_index(va, 0), middle);
+		npuedge_pt_link(pt, pt->root, npuedge_pt_index(va, 0), middle);
 	return middle;
 }
 
 /* The last table below entry index of a middle table; made if missing, out of a big leaf if any. */
-static struct npuedge_pt_table *pt_get_last(struct npuedge_pgtable *pt,
-					    struct npuedge_pt_stock *stock,
-					    struct npuedge_pt_table *middle, u32 index)
+static struct npuedge_pt_table *npuedge_pt_get_last(struct npuedge_pgtable *pt,
+						    struct npuedge_pt_stock *stock,
+						    struct npuedge_pt_table *middle, u32 index)
 {
 	u64 block = middle->entries[index];
 	struct npuedge_pt_table *last;
@@ -170,13 +178,13 @@ static struct npuedge_pt_table *pt_get_last(struct npuedge_pgtable *pt,
 	if (middle->child[index])
 		return middle->child[index];
 
-	last = pt_pop(&stock->last);
+	last = npuedge_pt_pop(&stock->last);
 	if (!last)
 		return NULL;
 
 	for (u32 i = 0; block && i < NPUEDGE_PT_ENTRIES; i++)
-		pt_set(pt, last, i, block + i * NPUEDGE_PAGE);
-	pt_link(pt, middle, index, last);
+		npuedge_pt_set(pt, last, i, block + i * NPUEDGE_PAGE);
+	npuedge_pt_link(pt, middle, index, last);
 	/* What the TLB knows of a big leaf stays true. */
 	pt->stale = stale;
 	return last;
@@ -193,7 +201,7 @@ static struct npuedge_pt_table *pt_get_last(struct npuedge_pgtable *pt,
 int npuedge_pt_init(struct npuedge_pgtable *pt, const struct npuedge_pt_ops *ops, void *cookie)
 {
 	*pt = (struct npuedge_pgtable) { .ops = ops, .cookie = cookie };
-	pt->root = pt_alloc_table(pt, 0);
+	pt->root = npuedge_pt_alloc_table(pt, 0);
 	if (!pt->root)
 		return -ENOMEM;
 
@@ -201,12 +209,12 @@ int npuedge_pt_init(struct npuedge_pgtable *pt, const struct npuedge_pt_ops *ops
 	return 0;
 }
 
-static void pt_free_list(struct npuedge_pgtable *pt, struct npuedge_pt_list *list)
+static void npuedge_pt_free_list(struct npuedge_pgtable *pt, struct npuedge_pt_list *list)
 {
 	struct npuedge_pt_table *table;
 
-	while ((table = pt_pop(list)))
-		pt_free_table(pt, table);
+	while ((table = npuedge_pt_pop(list)))
+		npuedge_pt_free_table(pt, table);
 }
 
 /**
@@ -227,13 +235,13 @@ void npuedge_pt_fini(struct npuedge_pgtable *pt)
 
 		for (u32 j = 0; j < NPUEDGE_PT_ENTRIES; j++) {
 			if (middle->child[j])
-				pt_free_table(pt, middle->child[j]);
+				npuedge_pt_free_table(pt, middle->child[j]);
 		}
-		pt_free_table(pt, middle);
+		npuedge_pt_free_table(pt, middle);
 	}
-	pt_free_table(pt, pt->root);
-	pt_free_list(pt, &pt->spare_middle);
-	pt_free_list(pt, &pt->spare_last);
+	npuedge_pt_free_table(pt, pt->root);
+	npuedge_pt_free_list(pt, &pt->spare_middle);
+	npuedge_pt_free_list(pt, &pt->spare_last);
 	pt->root = NULL;
 	pt->tables = 0;
 }
@@ -250,12 +258,12 @@ void npuedge_pt_need_map(struct npuedge_pt_need *need, u64 va, u64 dma, u64 len)
 	u64 step;
 
 	for (; len; va += step, dma += step, len -= step) {
-		step = pt_step(va, len);
+		step = npuedge_pt_step(va, len);
 		if (va >= need->middle_end) {
 			need->middle++;
 			need->middle_end = (va | (NPUEDGE_SPAN - 1)) + 1;
 		}
-		if (va >= need->last_end && !pt_is_block(va, dma, len)) {
+		if (va >= need->last_end && !npuedge_pt_is_block(va, dma, len)) {
 			need->last++;
 			need->last_end = (va | (NPUEDGE_BLOCK - 1)) + 1;
 		}
@@ -282,10 +290,10 @@ void npuedge_pt_need_unmap(struct npuedge_pt_need *need, u64 va, u64 len)
 	}
 }
 
-static void pt_move(struct npuedge_pt_list *to, struct npuedge_pt_list *from, u32 limit)
+static void npuedge_pt_move(struct npuedge_pt_list *to, struct npuedge_pt_list *from, u32 limit)
 {
 	while (to->count < limit && from->count)
-		pt_push(to, pt_pop(from));
+		npuedge_pt_push(to, npuedge_pt_pop(from));
 }
 
 /**
@@ -297,19 +305,20 @@ static void pt_move(struct npuedge_pt_list *to, struct npuedge_pt_list *from, u3
 void npuedge_pt_borrow(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
 		       const struct npuedge_pt_need *need)
 {
-	pt_move(&stock->middle, &pt->spare_middle, need->middle);
-	pt_move(&stock->last, &pt->spare_last, need->last);
+	npuedge_pt_move(&stock->middle, &pt->spare_middle, need->middle);
+	npuedge_pt_move(&stock->last, &pt->spare_last, need->last);
 }
 
-static int pt_fill(struct npuedge_pgtable *pt, struct npuedge_pt_list *list, u32 count, int level)
+static int npuedge_pt_fill(struct npuedge_pgtable *pt, struct npuedge_pt_list *list, u32 count,
+			   int level)
 {
 	struct npuedge_pt_table *table;
 
 	while (list->count < count) {
-		table = pt_alloc_table(pt, level);
+		table = npuedge_pt_alloc_table(pt, level);
 		if (!table)
 			return -ENOMEM;
-		pt_push(list, table);
+		npuedge_pt_push(list, table);
 	}
 	return 0;
 }
@@ -327,8 +336,8 @@ int npuedge_pt_reserve(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stoc
 {
 	int ret;
 
-	ret = pt_fill(pt, &stock->middle, need->middle, PT_BLOCK_LEVEL);
-	return ret ?: pt_fill(pt, &stock->last, need->last, PT_LAST);
+	ret = npuedge_pt_fill(pt, &stock->middle, need->middle, NPUEDGE_PT_BLOCK_LEVEL);
+	return ret ?: npuedge_pt_fill(pt, &stock->last, need->last, NPUEDGE_PT_LAST);
 }
 
 /**
@@ -338,8 +347,8 @@ int npuedge_pt_reserve(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stoc
  */
 void npuedge_pt_return(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock)
 {
-	pt_move(&pt->spare_middle, &stock->middle, PT_SPARES);
-	pt_move(&pt->spare_last, &stock->last, PT_SPARES);
+	npuedge_pt_move(&pt->spare_middle, &stock->middle, NPUEDGE_PT_SPARES);
+	npuedge_pt_move(&pt->spare_last, &stock->last, NPUEDGE_PT_SPARES);
 }
 
 /**
@@ -350,13 +359,13 @@ void npuedge_pt_return(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stoc
  */
 void npuedge_pt_release(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock)
 {
-	pt_free_list(pt, &stock->middle);
-	pt_free_list(pt, &stock->last);
-	pt_free_list(pt, &stock->discarded);
+	npuedge_pt_free_list(pt, &stock->middle);
+	npuedge_pt_free_list(pt, &stock->last);
+	npuedge_pt_free_list(pt, &stock->discarded);
 }
 
 /* Whether a full last table translates like a big leaf would. */
-static bool pt_is_uniform(const struct npuedge_pt_table *last)
+static bool npuedge_pt_is_uniform(const struct npuedge_pt_table *last)
 {
 	u64 first = last->entries[0];
 
@@ -375,34 +384,36 @@ static bool pt_is_uniform(const struct npuedge_pt_table *last)
  * Merge, if the memory behind the big leaf belongs to one buffer: that one is unmapped as a whole
  * when its memory is taken away, see npuedge_pt_clear().
  */
-static void pt_merge(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
-		     struct npuedge_pt_table *middle, u32 index,
-		     const struct npuedge_pt_segment *seg)
+static void npuedge_pt_merge(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+			     struct npuedge_pt_table *middle, u32 index,
+			     const struct npuedge_pt_segment *seg)
 {
 	struct npuedge_pt_table *last = middle->child[index];
 	u64 dma;
 
-	if (!pt_is_uniform(last))
+	if (!npuedge_pt_is_uniform(last))
 		return;
 
 	dma = last->entries[0] & NE1_PTE_ADDR;
 	if (dma + seg->before >= seg->dma &&
 	    dma + NPUEDGE_BLOCK <= seg->dma + seg->len + seg->after)
-		pt_unlink(pt, stock, middle, index, last->entries[0]);
+		npuedge_pt_unlink(pt, stock, middle, index, last->entries[0]);
 }
 
-static int pt_map_pages(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
-			struct npuedge_pt_table *middle, u64 va, u64 dma, u64 len, bool readonly)
+static int npuedge_pt_map_pages(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+				struct npuedge_pt_table *middle, u64 va, u64 dma, u64 len,
+				bool readonly)
 {
-	u32 first = pt_index(va, PT_LAST);
+	u32 first = npuedge_pt_index(va, NPUEDGE_PT_LAST);
 	struct npuedge_pt_table *last;
 
-	last = pt_get_last(pt, stock, middle, pt_index(va, PT_BLOCK_LEVEL));
+	last = npuedge_pt_get_last(pt, stock, middle, npuedge_pt_index(va, NPUEDGE_PT_BLOCK_LEVEL));
 	if (!last)
 		return -ENOSPC;
 
 	for (u32 i = 0; i < len / NPUEDGE_PAGE; i++)
-		pt_set(pt, last, first + i, pt_leaf(dma + i * NPUEDGE_PAGE, readonly));
+		npuedge_pt_set(pt, last, first + i, npuedge_pt_leaf(dma + i * NPUEDGE_PAGE,
+								    readonly));
 	return 0;
 }
 
@@ -425,21 +436,21 @@ int npuedge_pt_map(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u
 	int ret;
 
 	for (; len; va += step, dma += step, len -= step) {
-		step = pt_step(va, len);
-		index = pt_index(va, PT_BLOCK_LEVEL);
-		middle = pt_get_middle(pt, stock, va);
+		step = npuedge_pt_step(va, len);
+		index = npuedge_pt_index(va, NPUEDGE_PT_BLOCK_LEVEL);
+		middle = npuedge_pt_get_middle(pt, stock, va);
 		if (!middle)
 			return -ENOSPC;
 
-		if (!pt_is_block(va, dma, len)) {
-			ret = pt_map_pages(pt, stock, middle, va, dma, step, readonly);
+		if (!npuedge_pt_is_block(va, dma, len)) {
+			ret = npuedge_pt_map_pages(pt, stock, middle, va, dma, step, readonly);
 			if (ret)
 				return ret;
-			pt_merge(pt, stock, middle, index, seg);
+			npuedge_pt_merge(pt, stock, middle, index, seg);
 		} else if (middle->child[index]) {
-			pt_unlink(pt, stock, middle, index, pt_leaf(dma, readonly));
+			npuedge_pt_unlink(pt, stock, middle, index, npuedge_pt_leaf(dma, readonly));
 		} else {
-			pt_set(pt, middle, index, pt_leaf(dma, readonly));
+			npuedge_pt_set(pt, middle, index, npuedge_pt_leaf(dma, readonly));
 		}
 	}
 	return 0;
@@ -469,75 +480,78 @@ int npuedge_pt_map_new(struct npuedge_pgtable *pt, u64 va, u64 dma, u64 len)
 }
 
 /* Clear [va, va + len), which lies within the 2 MiB of entry index.  No stock: a big leaf goes. */
-static int pt_unmap_step(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
-			 struct npuedge_pt_table *middle, u64 va, u64 len)
+static int npuedge_pt_unmap_step(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+				 struct npuedge_pt_table *middle, u64 va, u64 len)
 {
-	u32 index = pt_index(va, PT_BLOCK_LEVEL), first = pt_index(va, PT_LAST);
+	u32 index = npuedge_pt_index(va, NPUEDGE_PT_BLOCK_LEVEL);
+	u32 first = npuedge_pt_index(va, NPUEDGE_PT_LAST);
 	struct npuedge_pt_table *last = middle->child[index];
 
 	if (!middle->entries[index])
 		return 0;
 
 	if (!last && (len == NPUEDGE_BLOCK || !stock)) {
-		pt_set(pt, middle, index, 0);
+		npuedge_pt_set(pt, middle, index, 0);
 		return 0;
 	}
 
 	if (!last)
-		last = pt_get_last(pt, stock, middle, index);
+		last = npuedge_pt_get_last(pt, stock, middle, index);
 	if (!last)
 		return -ENOSPC;
 
 	for (u32 i = 0; i < len / NPUEDGE_PAGE && last->used; i++)
-		pt_set(pt, last, first + i, 0);
+		npuedge_pt_set(pt, last, first + i, 0);
 	return 0;
 }
 
-static int pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len)
+static int npuedge_pt_unmap_range(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+				  u64 va, u64 len)
 {
 	struct npuedge_pt_table *middle;
 	int ret = 0;
 	u64 step;
 
 	for (; !ret && len; va += step, len -= step) {
-		middle = pt_middle(pt, va);
+		middle = npuedge_pt_middle(pt, va);
 		if (!middle) {
 			step = min(len, NPUEDGE_SPAN - (va & (NPUEDGE_SPAN - 1)));
 			continue;
 		}
-		step = pt_step(va, len);
-		ret = pt_unmap_step(pt, stock, middle, va, step);
+		step = npuedge_pt_step(va, len);
+		ret = npuedge_pt_unmap_step(pt, stock, middle, va, step);
 	}
 	return ret;
 }
 
 /* Unlink the empty last tables in [va, end), which lies within what one middle table spans. */
-static void pt_trim_middle(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
-			   struct npuedge_pt_table *middle, u64 va, u64 end)
+static void npuedge_pt_trim_middle(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
+				   struct npuedge_pt_table *middle, u64 va, u64 end)
 {
 	u32 index;
 
-	for (; va < end; va += pt_step(va, NPUEDGE_BLOCK)) {
-		index = pt_index(va, PT_BLOCK_LEVEL);
+	for (; va < end; va += npuedge_pt_step(va, NPUEDGE_BLOCK)) {
+		index = npuedge_pt_index(va, NPUEDGE_PT_BLOCK_LEVEL);
 		if (middle->child[index] && !middle->child[index]->used)
-			pt_unlink(pt, stock, middle, index, 0);
+			npuedge_pt_unlink(pt, stock, middle, index, 0);
 	}
 }
 
-static void pt_trim(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va, u64 len)
+static void npuedge_pt_trim(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock, u64 va,
+			    u64 len)
 {
 	u64 end = va + len, next;
 	struct npuedge_pt_table *middle;
 
 	for (; va < end; va = next) {
 		next = (va | (NPUEDGE_SPAN - 1)) + 1;
-		middle = pt_middle(pt, va);
+		middle = npuedge_pt_middle(pt, va);
 		if (!middle)
 			continue;
 
-		pt_trim_middle(pt, stock, middle, va, min(next, end));
+		npuedge_pt_trim_middle(pt, stock, middle, va, min(next, end));
 		if (!middle->used)
-			pt_unlink(pt, stock, pt->root, pt_index(va, 0), 0);
+			npuedge_pt_unlink(pt, stock, pt->root, npuedge_pt_index(va, 0), 0);
 	}
 }
 
@@ -554,8 +568,8 @@ int npuedge_pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
 {
 	int ret;
 
-	ret = pt_unmap(pt, stock, va, len);
-	pt_trim(pt, stock, va, len);
+	ret = npuedge_pt_unmap_range(pt, stock, va, len);
+	npuedge_pt_trim(pt, stock, va, len);
 	return ret;
 }
 
@@ -570,7 +584,7 @@ int npuedge_pt_unmap(struct npuedge_pgtable *pt, struct npuedge_pt_stock *stock,
  */
 void npuedge_pt_clear(struct npuedge_pgtable *pt, u64 va, u64 len)
 {
-	pt_unmap(pt, NULL, va, len);
+	npuedge_pt_unmap_range(pt, NULL, va, len);
 }
 
 /**
@@ -583,8 +597,8 @@ void npuedge_pt_clear(struct npuedge_pgtable *pt, u64 va, u64 len)
  */
 u64 npuedge_pt_lookup(const struct npuedge_pgtable *pt, u64 va, u64 *leaf_size)
 {
-	struct npuedge_pt_table *middle = pt_middle(pt, va);
-	u32 index = pt_index(va, PT_BLOCK_LEVEL);
+	struct npuedge_pt_table *middle = npuedge_pt_middle(pt, va);
+	u32 index = npuedge_pt_index(va, NPUEDGE_PT_BLOCK_LEVEL);
 
 	*leaf_size = NPUEDGE_BLOCK;
 	if (!middle)
@@ -593,19 +607,7 @@ u64 npuedge_pt_lookup(const struct npuedge_pgtable *pt, u64 va, u64 *leaf_size)
 		return middle->entries[index];
 
 	*leaf_size = NPUEDGE_PAGE;
-	return middle->child[index]->entries[pt_index(va, PT_LAST)];
-}
-
-/**
- * npuedge_pt_index() - which entry of a level's table an address uses
- * @va: address below 2^39
- * @level: 0 for the root
- *
- * Return: index.
- */
-u32 npuedge_pt_index(u64 va, u32 level)
-{
-	return va >> (30 - 9 * level) & (NPUEDGE_PT_ENTRIES - 1);
+	return middle->child[index]->entries[npuedge_pt_index(va, NPUEDGE_PT_LAST)];
 }
 
 /**
