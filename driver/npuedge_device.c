@@ -46,6 +46,11 @@
  * Whoever waits for a reset (npuedge_reset_wait()) holds at most 1 and 2.
  *
  * Who unplugs the device holds none of them; it takes DRM's object_name_lock, and 2, one by one.
+ *
+ * A function that returns from within a lock takes it by guard(), and may do so where the lock
+ * covers all of it, as those of performance monitors do; elsewhere lock and unlock stand in sight
+ * of each other.  No label is there for an unlock, but in npuedge_evict_hold(), which hands its
+ * lock on if it succeeds.  Memory is freed by __free() where that is shorter.
  */
 
 #include <linux/dma-mapping.h>

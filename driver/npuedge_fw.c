@@ -170,8 +170,8 @@ static void npuedge_fw_set_info(struct npuedge_fw *fw, const struct ne1_fw_heade
 
 static int npuedge_fw_load(struct npuedge_device *edev)
 {
+	const struct firmware *file __free(firmware) = NULL;
 	struct npuedge_fw *fw = edev->fw;
-	const struct firmware *file;
 	int ret;
 
 	ret = request_firmware(&file, NPUEDGE_FW_NAME, edev->dev);
@@ -179,19 +179,13 @@ static int npuedge_fw_load(struct npuedge_device *edev)
 		return dev_err_probe(edev->dev, ret, "cannot load %s\n", NPUEDGE_FW_NAME);
 
 	ret = npuedge_fw_check_header(edev, file);
+	ret = ret ?: npuedge_fw_alloc(edev, &fw->image, file->size);
 	if (ret)
-		goto out_release;
-
-	ret = npuedge_fw_alloc(edev, &fw->image, file->size);
-	if (ret)
-		goto out_release;
+		return ret;
 
 	npuedge_fw_set_info(fw, (const void *)file->data);
 	memcpy(fw->image.cpu, file->data, file->size);
-
-out_release:
-	release_firmware(file);
-	return ret;
+	return 0;
 }
 
 /* Everything back to what firmware expects at its start. */
@@ -393,7 +387,7 @@ u32 npuedge_fw_copy_log(struct npuedge_device *edev, char *to)
  */
 int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
 {
-	char *copy = kvmalloc(NPUEDGE_FW_LOG_SIZE, GFP_KERNEL);
+	char *copy __free(kvfree) = kvmalloc(NPUEDGE_FW_LOG_SIZE, GFP_KERNEL);
 	u32 len;
 
 	if (!copy)
@@ -403,7 +397,6 @@ int npuedge_fw_print_log(struct npuedge_device *edev, struct drm_printer *p)
 	/* A precision has 16 bits. */
 	for (u32 at = 0; at < len; at += SZ_4K)
 		drm_printf(p, "%.*s", min_t(int, len - at, SZ_4K), copy + at);
-	kvfree(copy);
 	return 0;
 }
 

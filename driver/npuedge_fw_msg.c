@@ -12,6 +12,8 @@
  * copied before it is looked at.  What it means is told by npuedge_msg.h.
  */
 
+#include <linux/cleanup.h>
+
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
@@ -81,20 +83,17 @@ static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
 					       const struct ne1_msg *cmd)
 {
 	struct npuedge_fw *fw = edev->fw;
-	struct npuedge_fw_call *call = NULL;
+	struct npuedge_fw_call *call;
 
-	spin_lock_irq(&fw->lock);
-	if (!fw->running) {
-		call = ERR_PTR(-ECANCELED);
-		goto out_unlock;
-	}
-	if (npuedge_fw_has_room(fw))
-		call = npuedge_msg_free_call(fw->calls, NPUEDGE_FW_CALLS);
+	guard(spinlock_irq)(&fw->lock);
+	if (!fw->running)
+		return ERR_PTR(-ECANCELED);
+	if (!npuedge_fw_has_room(fw))
+		return NULL;
+
+	call = npuedge_msg_free_call(fw->calls, NPUEDGE_FW_CALLS);
 	if (call)
 		*call = (struct npuedge_fw_call) { .id = npuedge_fw_put(edev, cmd) };
-
-out_unlock:
-	spin_unlock_irq(&fw->lock);
 	return call;
 }
 

@@ -10,6 +10,7 @@
  * nothing but the scheduler ever takes jobs off its lists.
  */
 
+#include <linux/cleanup.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
@@ -201,21 +202,18 @@ static int npuedge_job_refused(struct npuedge_queue *q)
 	}
 }
 
-static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
+/* Put a job into the ring, unless it may not run any more.  Returns its fence, or why not. */
+static struct dma_fence *npuedge_job_start(struct npuedge_job *job)
 {
-	struct npuedge_job *job = to_npuedge_job(base);
 	struct npuedge_queue *q = job->queue;
-	bool cookie = dma_fence_begin_signalling();
 	struct dma_fence *fence;
-	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&q->lock, flags);
+	guard(spinlock_irqsave)(&q->lock);
 	ret = npuedge_job_refused(q);
 	if (ret) {
 		q->completed++;
-		fence = ERR_PTR(ret);
-		goto out_unlock;
+		return ERR_PTR(ret);
 	}
 
 	dma_fence_init(job->done, &npuedge_fence_ops, &q->lock, q->fence_context,
@@ -232,9 +230,15 @@ static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 	/* Within the lock: a reset takes registers away only after it has set the queue offline. */
 	if (!npuedge_inject(NPUEDGE_INJECT_POST))
 		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+	return fence;
+}
 
-out_unlock:
-	spin_unlock_irqrestore(&q->lock, flags);
+static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
+{
+	bool cookie = dma_fence_begin_signalling();
+	struct dma_fence *fence;
+
+	fence = npuedge_job_start(to_npuedge_job(base));
 	dma_fence_end_signalling(cookie);
 	return fence;
 }

@@ -135,13 +135,10 @@ static void npuedge_counters_update(struct npuedge_counters *c)
  */
 void npuedge_counters_attach(struct npuedge_counters *c, struct ne1_fw_counters *hw)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&c->lock, flags);
+	guard(spinlock_irqsave)(&c->lock);
 	memset(hw, 0, sizeof(*hw));
 	memset(c->last, 0, sizeof(c->last));
 	c->hw = hw;
-	spin_unlock_irqrestore(&c->lock, flags);
 }
 
 /**
@@ -150,12 +147,9 @@ void npuedge_counters_attach(struct npuedge_counters *c, struct ne1_fw_counters 
  */
 void npuedge_counters_detach(struct npuedge_counters *c)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&c->lock, flags);
+	guard(spinlock_irqsave)(&c->lock);
 	npuedge_counters_update(c);
 	c->hw = NULL;
-	spin_unlock_irqrestore(&c->lock, flags);
 }
 
 /**
@@ -174,18 +168,16 @@ void npuedge_counters_end(struct npuedge_counters *c)
 
 static void npuedge_counters_add(struct npuedge_counters *c, u64 *sum)
 {
-	spin_lock_irq(&c->lock);
+	guard(spinlock_irq)(&c->lock);
 	npuedge_counters_update(c);
 	for (u32 i = 0; i < NE1_COUNTERS; i++)
 		sum[i] += c->total[i];
-	spin_unlock_irq(&c->lock);
 }
 
 static void npuedge_counters_begin(struct npuedge_counters *c)
 {
-	spin_lock_irq(&c->lock);
+	guard(spinlock_irq)(&c->lock);
 	memset(c->last, 0, sizeof(c->last));
-	spin_unlock_irq(&c->lock);
 }
 
 /* ---- counting ---- */
@@ -263,20 +255,22 @@ out_asleep:
 	return ret;
 }
 
+static int npuedge_perfmon_try_end(struct npuedge_device *edev)
+{
+	guard(rwsem_read)(&edev->reset.lock);
+	return atomic_read(&edev->reset.pending) ? 0 : npuedge_perfmon_tell(edev, false);
+}
+
 /* What firmware counts from now on is not looked at, whether it has heard or not. */
 static void npuedge_perfmon_end(struct npuedge_device *edev)
 {
-	int cookie, ret = 0;
+	int cookie;
 
 	WRITE_ONCE(edev->perfmon.on, false);
 	if (npuedge_device_awake(edev, &cookie))
 		return;
 
-	down_read(&edev->reset.lock);
-	if (!atomic_read(&edev->reset.pending))
-		ret = npuedge_perfmon_tell(edev, false);
-	up_read(&edev->reset.lock);
-	if (ret == -ETIMEDOUT)
+	if (npuedge_perfmon_try_end(edev) == -ETIMEDOUT)
 		npuedge_reset_schedule(edev, NPUEDGE_RESET_MESSAGE);
 	npuedge_device_asleep(edev, cookie);
 }
@@ -314,17 +308,35 @@ static void npuedge_perfmon_totals(struct npuedge_device *edev, struct npuedge_p
 		return;
 	}
 
-	mutex_lock(&edev->queues.lock);
+	guard(mutex)(&edev->queues.lock);
 	memcpy(total, edev->perfmon.gone, sizeof(mon->base));
 	list_for_each_entry(q, &edev->queues.list, node)
 		npuedge_counters_add(q->counters, total);
-	mutex_unlock(&edev->queues.lock);
 }
 
 static void npuedge_perfmon_free(struct npuedge_perfmon *mon)
 {
 	npuedge_counters_put(mon->counters);
 	kfree(mon);
+}
+
+/* Have a monitor count from now on, and give it an id. */
+static int npuedge_perfmon_start(struct npuedge_file *f, struct npuedge_perfmon *mon, u32 *id)
+{
+	struct npuedge_device *edev = f->edev;
+	int ret;
+
+	guard(mutex)(&edev->perfmon.lock);
+	ret = npuedge_perfmon_use(edev);
+	if (ret)
+		return ret;
+
+	npuedge_perfmon_totals(edev, mon, mon->base);
+	ret = xa_alloc(&f->perfmons, id, mon, XA_LIMIT(1, NPUEDGE_MAX_PERFMONS),
+		       GFP_KERNEL_ACCOUNT);
+	if (ret)
+		npuedge_perfmon_unuse(edev);
+	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
 /**
@@ -337,7 +349,6 @@ static void npuedge_perfmon_free(struct npuedge_perfmon *mon)
  */
 int npuedge_perfmon_create(struct npuedge_file *f, struct npuedge_queue *q, u32 *id)
 {
-	struct npuedge_device *edev = f->edev;
 	struct npuedge_perfmon *mon;
 	int ret;
 
@@ -352,25 +363,9 @@ int npuedge_perfmon_create(struct npuedge_file *f, struct npuedge_queue *q, u32 
 		kref_get(&q->counters->ref);
 	}
 
-	mutex_lock(&edev->perfmon.lock);
-	ret = npuedge_perfmon_use(edev);
+	ret = npuedge_perfmon_start(f, mon, id);
 	if (ret)
-		goto err_unlock;
-
-	npuedge_perfmon_totals(edev, mon, mon->base);
-	ret = xa_alloc(&f->perfmons, id, mon, XA_LIMIT(1, NPUEDGE_MAX_PERFMONS),
-		       GFP_KERNEL_ACCOUNT);
-	if (ret) {
-		ret = ret == -EBUSY ? -ENOSPC : ret;
-		npuedge_perfmon_unuse(edev);
-		goto err_unlock;
-	}
-	mutex_unlock(&edev->perfmon.lock);
-	return 0;
-
-err_unlock:
-	mutex_unlock(&edev->perfmon.lock);
-	npuedge_perfmon_free(mon);
+		npuedge_perfmon_free(mon);
 	return ret;
 }
 
@@ -451,9 +446,9 @@ static int npuedge_perfmon_put_values(const struct drm_npuedge_array *array,
  */
 int npuedge_perfmon_read(struct npuedge_file *f, const struct drm_npuedge_perfmon_read *args)
 {
-	struct drm_npuedge_perfmon_value *values;
+	struct drm_npuedge_perfmon_value *values __free(kvfree) = NULL;
 	u64 counters[NE1_COUNTERS];
-	int ret = 0;
+	int ret;
 
 	if (args->flags & ~DRM_NPUEDGE_PERFMON_RESET || !args->values.count)
 		return -EINVAL;
@@ -468,16 +463,16 @@ int npuedge_perfmon_read(struct npuedge_file *f, const struct drm_npuedge_perfmo
 			continue;
 		drm_dbg(&f->edev->base, "monitor %u: counter %u, not below %u\n", args->id,
 			values[i].counter, NE1_COUNTERS);
-		ret = -EINVAL;
-		break;
+		return -EINVAL;
 	}
-	ret = ret ?: npuedge_perfmon_snapshot(f, args->id, args->flags & DRM_NPUEDGE_PERFMON_RESET,
-					      counters);
-	for (u32 i = 0; !ret && i < args->values.count; i++)
+	ret = npuedge_perfmon_snapshot(f, args->id, args->flags & DRM_NPUEDGE_PERFMON_RESET,
+				       counters);
+	if (ret)
+		return ret;
+
+	for (u32 i = 0; i < args->values.count; i++)
 		values[i].value = counters[array_index_nospec(values[i].counter, NE1_COUNTERS)];
-	ret = ret ?: npuedge_perfmon_put_values(&args->values, values);
-	kvfree(values);
-	return ret;
+	return npuedge_perfmon_put_values(&args->values, values);
 }
 
 /**

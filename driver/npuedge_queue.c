@@ -15,6 +15,7 @@
  */
 
 #include <linux/capability.h>
+#include <linux/cleanup.h>
 #include <linux/cred.h>
 #include <linux/module.h>
 
@@ -329,9 +330,9 @@ static int npuedge_queue_hw_stop(struct npuedge_queue *q, int error, bool destro
 	bool busy;
 	int ret = 0;
 
-	mutex_lock(&q->hw_lock);
+	guard(mutex)(&q->hw_lock);
 	if (!q->hw_known)
-		goto out_unlock;
+		return 0;
 
 	spin_lock_irq(&q->lock);
 	q->online = false;
@@ -349,9 +350,6 @@ static int npuedge_queue_hw_stop(struct npuedge_queue *q, int error, bool destro
 		ret = npuedge_queue_call(q, NE1_CMD_QUEUE_DESTROY);
 		q->hw_known = ret;
 	}
-
-out_unlock:
-	mutex_unlock(&q->hw_lock);
 	return ret;
 }
 
@@ -993,10 +991,11 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 {
 	struct npuedge_job *job;
 
-	spin_lock_irq(&q->lock);
+	guard(spinlock_irq)(&q->lock);
 	if (!q->hw || q->closed || q->state.state == DRM_NPUEDGE_QUEUE_GUILTY ||
 	    q->state.state == DRM_NPUEDGE_QUEUE_LOST)
-		goto out_unlock;
+		return;
+
 	if (q->lost_jobs) {
 		npuedge_queue_forgive(q);
 		npuedge_queue_cancel(q, -ECANCELED, -ECANCELED);
@@ -1010,8 +1009,6 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 	q->online = true;
 	if (q->tail)
 		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
-out_unlock:
-	spin_unlock_irq(&q->lock);
 }
 
 /**
