@@ -140,7 +140,7 @@ int npuedge_bo_madvise(struct drm_file *file, struct drm_npuedge_bo_madvise *arg
 	if (bo->import || bo->target || bo->exported) {
 		ret = -EOPNOTSUPP;
 	} else {
-		bo->dontneed = args->advice == DRM_NPUEDGE_MADV_DONTNEED;
+		WRITE_ONCE(bo->dontneed, args->advice == DRM_NPUEDGE_MADV_DONTNEED);
 		args->retained = !bo->purged;
 		npuedge_shrinker_update(bo);
 	}
@@ -189,11 +189,13 @@ static void npuedge_bo_print(struct npuedge_gem *handle, u32 id, struct drm_prin
 	char label[NPUEDGE_LABEL_SIZE];
 
 	npuedge_gem_get_label(handle, label);
+	/* Under a spinlock, so not under that of the buffer: people may see an old value. */
 	drm_printf(p, "  bo %u size %zu%s%s%s%s%s%s%s %s\n", id, bo->base.size,
 		   handle->target ? " view" : "", bo->import ? " imported" : "",
-		   bo->owner ? " private" : "", bo->resident ? " resident" : "",
-		   bo->pins ? " pinned" : "", bo->dontneed ? " dontneed" : "",
-		   bo->purged ? " purged" : "", label);
+		   bo->owner ? " private" : "", READ_ONCE(bo->resident) ? " resident" : "",
+		   READ_ONCE(bo->pins) ? " pinned" : "",
+		   READ_ONCE(bo->dontneed) ? " dontneed" : "",
+		   READ_ONCE(bo->purged) ? " purged" : "", label);
 }
 
 /**

@@ -56,8 +56,10 @@ static void npuedge_gem_print_info(struct drm_printer *p, unsigned int indent,
 {
 	const struct npuedge_gem *bo = container_of_const(obj, struct npuedge_gem, base);
 
+	/* For people, who may see an old value: the printer's caller may hold a spinlock. */
 	drm_printf_indent(p, indent, "resident=%u pins=%u vmaps=%u dontneed=%u purged=%u\n",
-			  bo->resident, bo->pins, bo->vmaps, bo->dontneed, bo->purged);
+			  READ_ONCE(bo->resident), READ_ONCE(bo->pins), READ_ONCE(bo->vmaps),
+			  READ_ONCE(bo->dontneed), READ_ONCE(bo->purged));
 }
 
 static int npuedge_gem_pin_object(struct drm_gem_object *obj)

@@ -165,7 +165,7 @@ void npuedge_gem_purge(struct npuedge_gem *bo)
 {
 	struct inode *inode = file_inode(bo->base.filp);
 
-	bo->purged = true;
+	WRITE_ONCE(bo->purged, true);
 	npuedge_gem_drop_pages(bo);
 	shmem_truncate_range(inode, 0, (loff_t)-1);
 	invalidate_mapping_pages(inode->i_mapping, 0, -1);
@@ -189,7 +189,7 @@ int npuedge_gem_pin(struct npuedge_gem *bo)
 	if (ret)
 		return ret;
 
-	bo->pins++;
+	WRITE_ONCE(bo->pins, bo->pins + 1);
 	npuedge_shrinker_update(bo);
 	return 0;
 }
@@ -203,7 +203,7 @@ void npuedge_gem_unpin(struct npuedge_gem *bo)
 	if (bo->import)
 		return;
 
-	bo->pins--;
+	WRITE_ONCE(bo->pins, bo->pins - 1);
 	npuedge_shrinker_update(bo);
 }
 
@@ -247,7 +247,7 @@ int npuedge_gem_vmap(struct drm_gem_object *obj, struct iosys_map *map)
 	if (ret)
 		return ret;
 
-	bo->vmaps++;
+	WRITE_ONCE(bo->vmaps, bo->vmaps + 1);
 	iosys_map_set_vaddr(map, bo->vaddr);
 	return 0;
 }
@@ -265,7 +265,8 @@ void npuedge_gem_vunmap(struct drm_gem_object *obj, struct iosys_map *map)
 		dma_buf_vunmap(bo->import, map);
 		return;
 	}
-	if (--bo->vmaps)
+	WRITE_ONCE(bo->vmaps, bo->vmaps - 1);
+	if (bo->vmaps)
 		return;
 
 	vunmap(bo->vaddr);

@@ -390,7 +390,8 @@ static void npuedge_queue_set_state(struct npuedge_queue *q, u32 state)
 
 	lockdep_assert_held(&q->lock);
 
-	q->state.state = state;
+	/* Others look at it without the lock. */
+	WRITE_ONCE(q->state.state, state);
 	/* Until user space knows the queue there is nothing to tell. */
 	if (id)
 		npuedge_event_send_to(q->listener, DRM_NPUEDGE_EVENT_QUEUE_LOST, id, state);
@@ -565,7 +566,7 @@ bool npuedge_queues_process(struct npuedge_device *edev)
 	mutex_lock(&edev->queues.lock);
 	list_for_each_entry(q, &edev->queues.list, node) {
 		ended += npuedge_queue_process(q);
-		waiting |= !list_empty(&q->inflight);
+		waiting |= !npuedge_queue_drained(q);
 	}
 	mutex_unlock(&edev->queues.lock);
 	dma_fence_end_signalling(cookie);
@@ -755,7 +756,8 @@ void npuedge_queue_destroy(struct npuedge_queue *q)
 	int cookie, ret;
 
 	spin_lock_irq(&q->lock);
-	q->closed = true;
+	/* npuedge_queue_restore() looks at it without the lock. */
+	WRITE_ONCE(q->closed, true);
 	spin_unlock_irq(&q->lock);
 
 	/* If the device is gone, so are the jobs: npuedge_queue_lose(). */
@@ -1044,7 +1046,9 @@ int npuedge_queue_kill(struct npuedge_queue *q, u64 number)
  * @q: queue, judged before firmware was booted
  * @guilty: the job for which npuedge_queue_kill() was called is the cause, if it has not ended
  *
- * A closed queue ends here, as does a guilty one's work.
+ * A closed queue ends here, as does a guilty one's work.  If that changes after it was looked at:
+ * npuedge_queue_repost() looks again, with the lock, and who closes it waits for reset.lock to end
+ * it.
  *
  * Return: 0, or an error if firmware does not take the queue.
  */
@@ -1052,7 +1056,7 @@ int npuedge_queue_restore(struct npuedge_queue *q, bool guilty)
 {
 	int ret;
 
-	if (q->closed) {
+	if (READ_ONCE(q->closed)) {
 		npuedge_queue_end(q, -ECANCELED, -ECANCELED);
 		npuedge_queue_unlist(q);
 		return 0;
@@ -1060,7 +1064,7 @@ int npuedge_queue_restore(struct npuedge_queue *q, bool guilty)
 
 	if (guilty)
 		npuedge_queue_end_hung(q);
-	if (q->state.state == DRM_NPUEDGE_QUEUE_GUILTY)
+	if (READ_ONCE(q->state.state) == DRM_NPUEDGE_QUEUE_GUILTY)
 		return 0;
 
 	ret = npuedge_queue_hw_create(q);
