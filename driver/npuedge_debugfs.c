@@ -7,7 +7,8 @@
  * - queues: queues that firmware knows (read)
  * - ring: indices and last messages of the message rings, and jobs in the queues' rings (read)
  * - vas: mappings of all address spaces (read)
- * - job_timeout_ms: time limit of jobs of queues that are created from now on (read, write)
+ * - job_timeout_ms: time limit, at least 1, of jobs of queues that are created from now on (read,
+ *   write)
  * - bos: buffers of all open files (read)
  * - shrinker: memory of buffers (read); swap out or drop so many pages (write)
  * - reset: resets so far; a write has the device reset (read, write)
@@ -252,6 +253,28 @@ static int npuedge_debugfs_set_log_level(void *data, u64 value)
 DEFINE_DEBUGFS_ATTRIBUTE(npuedge_debugfs_log_level_fops, npuedge_debugfs_get_log_level,
 			 npuedge_debugfs_set_log_level, "%llu\n");
 
+static int npuedge_debugfs_get_job_timeout(void *data, u64 *value)
+{
+	struct npuedge_device *edev = data;
+
+	*value = READ_ONCE(edev->job_timeout_ms);
+	return 0;
+}
+
+static int npuedge_debugfs_set_job_timeout(void *data, u64 value)
+{
+	struct npuedge_device *edev = data;
+
+	/* At 0 the scheduler's timeout would be due again whenever it has been handled. */
+	if (!value || value > U32_MAX)
+		return -EINVAL;
+	WRITE_ONCE(edev->job_timeout_ms, value);
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(npuedge_debugfs_job_timeout_fops, npuedge_debugfs_get_job_timeout,
+			 npuedge_debugfs_set_job_timeout, "%llu\n");
+
 static int npuedge_debugfs_get_reset(void *data, u64 *value)
 {
 	struct npuedge_device *edev = data;
@@ -287,7 +310,8 @@ void npuedge_debugfs_init(struct npuedge_device *edev)
 	struct dentry *root = edev->base.debugfs_root;
 
 	drm_debugfs_add_files(&edev->base, npuedge_debugfs_list, ARRAY_SIZE(npuedge_debugfs_list));
-	debugfs_create_u32("job_timeout_ms", 0600, root, &edev->job_timeout_ms);
+	debugfs_create_file_unsafe("job_timeout_ms", 0600, root, edev,
+				   &npuedge_debugfs_job_timeout_fops);
 	debugfs_create_file("shrinker", 0600, root, edev, &npuedge_debugfs_shrinker_fops);
 	debugfs_create_file_unsafe("reset", 0600, root, edev, &npuedge_debugfs_reset_fops);
 	debugfs_create_file_unsafe("fw_log_level", 0600, root, edev,

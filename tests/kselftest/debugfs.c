@@ -89,6 +89,39 @@ TEST_F(debugfs, log_and_its_level)
 	EXPECT_EQ(2, npu_knob_number("fw_log_level"));
 }
 
+/* A limit of none, or one that is not a number of the file's type, is refused, and the old one stays. */
+TEST_F(debugfs, limits_of_jobs)
+{
+	static const char *const good[] = { "1", "60000", "4294967295" };
+	static const char *const bad[] = { "0", "0x0", "4294967296", "4294967297", "18446744073709551615",
+					   "18446744073709551616", "-1", "a" };
+	struct npu_client *c = &self->c;
+	long long saved = npu_knob_number("job_timeout_ms");
+	char text[32];
+
+	ASSERT_GT(saved, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int ret = npu_knob_write("job_timeout_ms", bad[i]);
+
+		EXPECT_TRUE(ret == -EINVAL || ret == -ERANGE)
+			TH_LOG("%s: %d", bad[i], ret);
+		EXPECT_EQ(saved, npu_knob_number("job_timeout_ms"));
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		EXPECT_EQ(0, npu_knob_write("job_timeout_ms", good[i]));
+		EXPECT_EQ(atoll(good[i]), npu_knob_number("job_timeout_ms"));
+	}
+	/* The longest there is does not come at once. */
+	c->queue = npu_queue_create(c->fd, c->vm, DRM_NPUEDGE_PRIORITY_NORMAL);
+	EXPECT_GT(c->queue, 0);
+	npu_copy_stream(c->stream, 1, 4);
+	EXPECT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, 192, NPU_PARAMS, 0, c->sync));
+	EXPECT_EQ(0, npu_wait(c->fd, c->sync, NPU_WAIT_NS));
+	EXPECT_EQ(1, npu_sync_status(c->fd, c->sync));
+	snprintf(text, sizeof(text), "%lld", saved);
+	EXPECT_EQ(0, npu_knob_write("job_timeout_ms", text));
+}
+
 /* All of it is shown, however long it is. */
 TEST_F_TIMEOUT(debugfs, log_that_is_full, 120)
 {
