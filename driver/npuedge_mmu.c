@@ -10,8 +10,10 @@
  * be mapped.  Buffers are whole pages of the CPU, so nobody else's memory is in the rest.  A table
  * is a page of the NPU, and takes one of the CPU.
  *
- * Tables exist as long as the device: entries are looked at and changed within drm_dev_enter(), see
- * npuedge_dma.c.
+ * Tables exist as long as the device, see npuedge_dma.c: entries are changed within
+ * drm_dev_enter().  They are looked at there as well, but by debugfs and by the worker that writes
+ * core dumps.  These are through before the tables go: drm_dev_unregister() takes the files away
+ * and waits for those who read them, and npuedge_device_unplug() waits for the dump.
  */
 
 #include <linux/dma-mapping.h>
@@ -253,7 +255,8 @@ static int npuedge_mmu_empty_tlb(struct npuedge_device *edev)
 
 	if (npuedge_inject(NPUEDGE_INJECT_TLB))
 		ret = -ETIMEDOUT;
-	if (ret)
+	/* A bus that froze meanwhile has nothing to say of the device. */
+	if (ret && !READ_ONCE(edev->frozen))
 		drm_err(&edev->base, "TLB invalidation took longer than %u ms\n",
 			edev->timeouts->tlb);
 	return ret;
