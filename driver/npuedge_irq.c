@@ -457,7 +457,8 @@ int npuedge_irq_init(struct npuedge_device *edev, struct platform_device *pdev)
 	for (u32 i = 0; i < NPUEDGE_VECTORS; i++) {
 		ret = platform_get_irq_byname_optional(pdev, npuedge_vector_names[i]);
 		if (ret == -EPROBE_DEFER)
-			return ret;
+			return dev_err_probe(edev->dev, ret, "interrupt %s\n",
+					     npuedge_vector_names[i]);
 		edev->irq.line[i] = ret;
 		if (ret < 0)
 			edev->irq.shared = true;
