@@ -769,7 +769,8 @@ struct drm_npuedge_perfmon_value {
 /**
  * struct drm_npuedge_perfmon_read - read counters of a monitor
  *
- * Values are those of jobs that have ended or were put aside; all are read at one instant. A
+ * Values are those of jobs that have ended or were put aside. Those of a queue are from one moment,
+ * unless jobs end faster than they are read; those of the device are added up queue by queue. A
  * monitor outlives its queue with the last values.
  *
  * Errors: -EINVAL (unknown counter), -E2BIG (more than 256 values).
