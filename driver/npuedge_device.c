@@ -47,10 +47,12 @@
  *
  * Who unplugs the device holds none of them; it takes DRM's object_name_lock, and 2, one by one.
  *
- * A function that returns from within a lock takes it by guard(), and may do so where the lock
- * covers all of it, as those of performance monitors do; elsewhere lock and unlock stand in sight
- * of each other.  No label is there for an unlock, but in npuedge_evict_hold(), which hands its
- * lock on if it succeeds.  Memory is freed by __free() where that is shorter.
+ * A function that returns from within a mutex or semaphore takes it by guard(), and may do so where
+ * the lock covers all of it, as in performance monitors; elsewhere lock and unlock stand in sight
+ * of each other.  A spinlock always does: sparse does not know its guard on older kernels, and what
+ * returns from within is a function of its own.  No label is there for an unlock, but in
+ * npuedge_evict_hold(), which hands its lock on if it succeeds.  Memory is freed by __free() where
+ * that is shorter.
  */
 
 #include <linux/dma-mapping.h>

@@ -12,8 +12,6 @@
  * copied before it is looked at.  What it means is told by npuedge_msg.h.
  */
 
-#include <linux/cleanup.h>
-
 #include <drm/drm_print.h>
 
 #include "npuedge_compat.h"
@@ -78,14 +76,14 @@ static u32 npuedge_fw_put(struct npuedge_device *edev, const struct ne1_msg *cmd
 	return fw->last_id;
 }
 
-/* Send a message.  Returns its call, NULL if there is no room, or an error. */
-static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
-					       const struct ne1_msg *cmd)
+static struct npuedge_fw_call *npuedge_fw_post_locked(struct npuedge_device *edev,
+						      const struct ne1_msg *cmd)
 {
 	struct npuedge_fw *fw = edev->fw;
 	struct npuedge_fw_call *call;
 
-	guard(spinlock_irq)(&fw->lock);
+	lockdep_assert_held(&fw->lock);
+
 	if (!fw->running)
 		return ERR_PTR(-ECANCELED);
 	if (!npuedge_fw_has_room(fw))
@@ -94,6 +92,19 @@ static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
 	call = npuedge_msg_free_call(fw->calls, NPUEDGE_FW_CALLS);
 	if (call)
 		*call = (struct npuedge_fw_call) { .id = npuedge_fw_put(edev, cmd) };
+	return call;
+}
+
+/* Send a message.  Returns its call, NULL if there is no room, or an error. */
+static struct npuedge_fw_call *npuedge_fw_post(struct npuedge_device *edev,
+					       const struct ne1_msg *cmd)
+{
+	struct npuedge_fw *fw = edev->fw;
+	struct npuedge_fw_call *call;
+
+	spin_lock_irq(&fw->lock);
+	call = npuedge_fw_post_locked(edev, cmd);
+	spin_unlock_irq(&fw->lock);
 	return call;
 }
 

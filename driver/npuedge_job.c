@@ -10,7 +10,6 @@
  * nothing but the scheduler ever takes jobs off its lists.
  */
 
-#include <linux/cleanup.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
@@ -209,7 +208,8 @@ static struct dma_fence *npuedge_job_start(struct npuedge_job *job)
 	struct dma_fence *fence;
 	int ret;
 
-	guard(spinlock_irqsave)(&q->lock);
+	lockdep_assert_held(&q->lock);
+
 	ret = npuedge_job_refused(q);
 	if (ret) {
 		q->completed++;
@@ -235,10 +235,15 @@ static struct dma_fence *npuedge_job_start(struct npuedge_job *job)
 
 static struct dma_fence *npuedge_job_run(struct drm_sched_job *base)
 {
+	struct npuedge_job *job = to_npuedge_job(base);
 	bool cookie = dma_fence_begin_signalling();
+	struct npuedge_queue *q = job->queue;
 	struct dma_fence *fence;
+	unsigned long flags;
 
-	fence = npuedge_job_start(to_npuedge_job(base));
+	spin_lock_irqsave(&q->lock, flags);
+	fence = npuedge_job_start(job);
+	spin_unlock_irqrestore(&q->lock, flags);
 	dma_fence_end_signalling(cookie);
 	return fence;
 }

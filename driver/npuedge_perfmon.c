@@ -135,10 +135,13 @@ static void npuedge_counters_update(struct npuedge_counters *c)
  */
 void npuedge_counters_attach(struct npuedge_counters *c, struct ne1_fw_counters *hw)
 {
-	guard(spinlock_irqsave)(&c->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
 	memset(hw, 0, sizeof(*hw));
 	memset(c->last, 0, sizeof(c->last));
 	c->hw = hw;
+	spin_unlock_irqrestore(&c->lock, flags);
 }
 
 /**
@@ -147,9 +150,12 @@ void npuedge_counters_attach(struct npuedge_counters *c, struct ne1_fw_counters 
  */
 void npuedge_counters_detach(struct npuedge_counters *c)
 {
-	guard(spinlock_irqsave)(&c->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
 	npuedge_counters_update(c);
 	c->hw = NULL;
+	spin_unlock_irqrestore(&c->lock, flags);
 }
 
 /**
@@ -168,16 +174,18 @@ void npuedge_counters_end(struct npuedge_counters *c)
 
 static void npuedge_counters_add(struct npuedge_counters *c, u64 *sum)
 {
-	guard(spinlock_irq)(&c->lock);
+	spin_lock_irq(&c->lock);
 	npuedge_counters_update(c);
 	for (u32 i = 0; i < NE1_COUNTERS; i++)
 		sum[i] += c->total[i];
+	spin_unlock_irq(&c->lock);
 }
 
 static void npuedge_counters_begin(struct npuedge_counters *c)
 {
-	guard(spinlock_irq)(&c->lock);
+	spin_lock_irq(&c->lock);
 	memset(c->last, 0, sizeof(c->last));
+	spin_unlock_irq(&c->lock);
 }
 
 /* ---- counting ---- */

@@ -989,11 +989,12 @@ void npuedge_queue_judge(struct npuedge_queue *q)
  * Put the jobs in flight into the empty ring, or cancel all of them; not for a queue that has had
  * its end meanwhile, or whose device is asleep.
  */
-static void npuedge_queue_repost(struct npuedge_queue *q)
+static void npuedge_queue_repost_locked(struct npuedge_queue *q)
 {
 	struct npuedge_job *job;
 
-	guard(spinlock_irq)(&q->lock);
+	lockdep_assert_held(&q->lock);
+
 	if (!q->hw || q->closed || q->state.state == DRM_NPUEDGE_QUEUE_GUILTY ||
 	    q->state.state == DRM_NPUEDGE_QUEUE_LOST)
 		return;
@@ -1011,6 +1012,13 @@ static void npuedge_queue_repost(struct npuedge_queue *q)
 	q->online = true;
 	if (q->tail)
 		npuedge_write(q->edev, NE1_DOORBELL(q->index), 1);
+}
+
+static void npuedge_queue_repost(struct npuedge_queue *q)
+{
+	spin_lock_irq(&q->lock);
+	npuedge_queue_repost_locked(q);
+	spin_unlock_irq(&q->lock);
 }
 
 /**
