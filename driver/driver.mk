@@ -65,7 +65,8 @@ checkpatch: ## kernel coding style of the driver (CHECKPATCH= the kernel's check
 	$(Q)$(checkpatch-run) --max-line-length=100 --ignore BIT_MACRO --file $(filter uapi/%.h,$(driver-src))
 	$(Q)$(checkpatch-run) --max-line-length=125 --ignore $(checkpatch-contract) --file \
 		$(filter driver/hw/%.h,$(driver-src))
-	$(Q)$(checkpatch-run) --max-line-length=120 --file tests/guest/soc/npuedge_soc.c
+	$(Q)$(checkpatch-run) --max-line-length=120 --file tests/guest/soc/npuedge_soc.c \
+		tests/guest/importer/npuedge_importer.c
 
 # Debian's headers lack the script that tells whether sparse is good enough, hence KBUILD_CHECKSRC.
 sparse: driver-sources ## sparse over the driver

@@ -39,7 +39,7 @@ struct npuedge_gem {
 	bool wc;
 	/** @readonly: came as a read-only dma-buf; constant */
 	bool readonly;
-	/** @exported: has been a dma-buf; set once */
+	/** @exported: has been a dma-buf, or becomes one */
 	bool exported;
 	/** @dontneed: contents may be dropped, DRM_NPUEDGE_MADV_DONTNEED */
 	bool dontneed;

@@ -11,7 +11,8 @@
  *   ends (DMA_BUF_IOCTL_SYNC), on behalf of all attached devices, and of the NPU as by BO_SYNC;
  * - one of them at a time may write between two accesses of the CPU: a copy comes back whole, old
  *   as it may be.  That of another device counts, but not if a job that says that it writes the
- *   buffer came after it;
+ *   buffer came after it.  Of several devices that may write and have copies each, nobody knows
+ *   which did: that of the one that was attached first counts, so one such mapping at a time;
  * - the end of a mapping leaves the caches alone, as it does with other DRM drivers: they may have
  *   what the CPU or a coherent NPU wrote meanwhile.  Unless the device was given the memory for
  *   writing only: that is then handed back.
@@ -50,6 +51,10 @@
 struct npuedge_prime_user {
 	/* NULL: not mapped */
 	struct sg_table *sgt;
+	/*
+	 * As it is mapped: DMA_BIDIRECTIONAL for who only writes as well, whose copy could not be
+	 * brought up to date otherwise, and would come back with what is old in it.
+	 */
 	enum dma_data_direction dir;
 	/* of the jobs that write the buffer, those whose results it has been given */
 	unsigned long seen;
@@ -103,6 +108,8 @@ static struct sg_table *npuedge_prime_map(struct dma_buf_attachment *attach,
 	if (IS_ERR(sgt))
 		return sgt;
 
+	if (dir == DMA_FROM_DEVICE)
+		dir = DMA_BIDIRECTIONAL;
 	npuedge_prime_fetch(bo);
 	ret = dma_map_sgtable(attach->dev, sgt, dir, 0);
 	if (ret) {
@@ -124,7 +131,10 @@ static void npuedge_prime_unmap(struct dma_buf_attachment *attach, struct sg_tab
 	bool back = dir == DMA_FROM_DEVICE && user->seen == bo->writes;
 
 	user->sgt = NULL;
-	dma_unmap_sgtable(attach->dev, sgt, dir, back ? 0 : DMA_ATTR_SKIP_CPU_SYNC);
+	dma_unmap_sgtable(attach->dev, sgt, user->dir, back ? 0 : DMA_ATTR_SKIP_CPU_SYNC);
+	/* The NPU's own copy is the older one now, and would come back at the CPU's next access. */
+	if (back && bo->sgt)
+		dma_sync_sgtable_for_device(bo->base.dev->dev, bo->sgt, DMA_BIDIRECTIONAL);
 	sg_free_table(sgt);
 	kfree(sgt);
 }
@@ -147,7 +157,7 @@ static void npuedge_prime_to_user(struct dma_buf_attachment *attach, enum dma_da
 
 	if (!user->sgt)
 		return;
-	/* It only reads, or only writes, whatever the CPU does. */
+	/* It only reads, whatever the CPU does. */
 	if (user->dir != DMA_BIDIRECTIONAL)
 		dir = user->dir;
 	else if (user->seen != bo->fetched)
@@ -242,7 +252,8 @@ struct dma_buf *npuedge_prime_export(struct drm_gem_object *obj, int flags)
 		.priv = obj,
 		.resv = obj->resv,
 	};
-	bool dontneed;
+	bool dontneed, before;
+	struct dma_buf *dma_buf;
 
 	if (bo->owner)
 		return ERR_PTR(-EPERM);
@@ -250,13 +261,21 @@ struct dma_buf *npuedge_prime_export(struct drm_gem_object *obj, int flags)
 	/* From here on nobody gives that advice any more. */
 	dma_resv_lock(obj->resv, NULL);
 	dontneed = bo->dontneed;
+	before = bo->exported;
 	if (!dontneed)
 		bo->exported = true;
 	dma_resv_unlock(obj->resv);
 	if (dontneed)
 		return ERR_PTR(-EINVAL);
 
-	return drm_gem_dmabuf_export(obj->dev, &info);
+	dma_buf = drm_gem_dmabuf_export(obj->dev, &info);
+	if (IS_ERR(dma_buf)) {
+		/* DRM makes one at a time. */
+		dma_resv_lock(obj->resv, NULL);
+		bo->exported = before;
+		dma_resv_unlock(obj->resv);
+	}
+	return dma_buf;
 }
 
 /* A read-only handle of a buffer of this device. */

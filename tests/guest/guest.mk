@@ -17,3 +17,11 @@ soc-module:
 	@cp -p driver/hw/*.h $(KMOD)/hw/
 	@cp -p tests/guest/soc/* $(KMOD)/
 	+$(Q)$(kbuild) W=1 modules
+
+# npuedge_importer.ko likewise, for all kernels.
+.PHONY: importer-module
+importer-module: KMOD = $(O)/importer/$(KRELEASE)
+importer-module:
+	@mkdir -p $(KMOD)
+	@cp -p tests/guest/importer/* tests/kselftest/importer.h $(KMOD)/
+	+$(Q)$(kbuild) W=1 modules

@@ -9,6 +9,7 @@
 #include "kselftest_harness.h"
 #include "buffer.h"
 #include "debugfs.h"
+#include "importer.h"
 
 #define SIZE	(4ull << 20)
 #define VA	(1ull << 32)
@@ -241,6 +242,41 @@ TEST_F(dmabuf, no_advice_about_what_others_use)
 	dmabuf = npu_export(c->fd, gone, DRM_RDWR);
 	EXPECT_GE(dmabuf, 0);
 	close(dmabuf);
+}
+
+/* In a process that may not have more files than there are may be, a buffer gets none. */
+static int export_without_files(struct npu_client *c, int bo)
+{
+	return setuid(65534) ? 1 : npu_export(c->fd, bo, DRM_RDWR) == -ENFILE ? 0 : 2;
+}
+
+TEST_F(dmabuf, advice_after_a_failed_export)
+{
+	struct npu_client *c = &self->c;
+	int bo = npu_bo_create(c->fd, SIZE, 0, 0), limit = open("/proc/sys/fs/file-max", O_RDWR | O_CLOEXEC);
+	char before[32] = "";
+	int status;
+	pid_t child;
+
+	ASSERT_GT(bo, 0);
+	ASSERT_GE(limit, 0);
+	ASSERT_GT(read(limit, before, sizeof(before) - 1), 0);
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		if (pwrite(limit, "1", 1, 0) != 1)
+			_exit(3);
+		_exit(export_without_files(c, bo));
+	}
+	EXPECT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(strlen(before), pwrite(limit, before, strlen(before), 0));
+	close(limit);
+	ASSERT_EQ(0, status);
+	EXPECT_EQ(0, npu_madvise(c->fd, bo, DRM_NPUEDGE_MADV_DONTNEED, NULL));
+	EXPECT_EQ(-EINVAL, npu_export(c->fd, bo, DRM_RDWR));
+	EXPECT_EQ(0, npu_madvise(c->fd, bo, DRM_NPUEDGE_MADV_WILLNEED, NULL));
+	close(npu_export(c->fd, bo, DRM_RDWR));
+	EXPECT_EQ(-EOPNOTSUPP, npu_madvise(c->fd, bo, DRM_NPUEDGE_MADV_DONTNEED, NULL));
 }
 
 TEST_F(dmabuf, sync_is_for_own_buffers)
@@ -561,6 +597,109 @@ TEST_F(two_devices, reaches_when_job_in_access)
 	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
 	EXPECT_EQ(0x77, self->s.map[1]);
 	ASSERT_EQ(0, npu_dmabuf_sync(self->s.dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+}
+
+/* A buffer of the NPU, mapped for it, and a device of npuedge_importer.ko. */
+FIXTURE(importer) {
+	struct shared_bo s;
+	int device;
+};
+
+FIXTURE_VARIANT(importer) {
+	uint32_t flags;
+};
+
+FIXTURE_VARIANT_ADD(importer, cached) { .flags = 0 };
+FIXTURE_VARIANT_ADD(importer, write_combined) { .flags = DRM_NPUEDGE_BO_WC };
+
+FIXTURE_SETUP(importer)
+{
+	struct shared_bo *s = &self->s;
+	int ret = npu_client_init(&s->c);
+
+	self->device = -1;
+	if (ret == -ENODEV)
+		SKIP(return, "no npuedge device");
+	ASSERT_EQ(0, ret);
+	if (access("/sys/module/npuedge_importer", F_OK))
+		SKIP(return, "no npuedge_importer.ko"); /* on other machines; a failure in tests/run */
+	self->device = open(IMPORTER_PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(self->device, 0);
+	share(_metadata, s, variant->flags);
+	ASSERT_EQ(0, npu_map(s->c.fd, s->c.vm, s->bo, VA, 0, SIZE, 0));
+}
+
+FIXTURE_TEARDOWN(importer)
+{
+	close(self->device);
+	unshare(&self->s);
+}
+
+static int importer_map(int device, int dmabuf, uint32_t direction)
+{
+	struct importer_map map = { .dmabuf = dmabuf, .direction = direction };
+
+	return npu_ioctl(device, IMPORTER_MAP, &map);
+}
+
+static int importer_write(int device, uint32_t index, uint32_t value)
+{
+	struct importer_word word = { .offset = index * 4, .value = value };
+
+	return npu_ioctl(device, IMPORTER_WRITE, &word);
+}
+
+static uint32_t importer_read(int device, uint32_t index)
+{
+	struct importer_word word = { .offset = index * 4 };
+
+	return npu_ioctl(device, IMPORTER_READ, &word) ? ~0u : word.value;
+}
+
+/* Two accesses, of which the second shows what the end of the first one did. */
+static void expect_word(struct __test_metadata *_metadata, struct shared_bo *s, uint32_t index, uint32_t value)
+{
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, npu_dmabuf_sync(s->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		EXPECT_EQ(value, ((volatile uint32_t *)s->map)[index]) {
+			TH_LOG("word %u, access %d", index, i + 1);
+		}
+		ASSERT_EQ(0, npu_dmabuf_sync(s->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	}
+}
+
+static void put_word(struct __test_metadata *_metadata, struct shared_bo *s, uint32_t index, uint32_t value)
+{
+	ASSERT_EQ(0, npu_dmabuf_sync(s->dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+	s->map[index] = value;
+	ASSERT_EQ(0, npu_dmabuf_sync(s->dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+}
+
+/* The other device only writes, which does not make all that it has its own. */
+TEST_F(importer, reaches_who_only_writes)
+{
+	struct shared_bo *s = &self->s;
+	int camera = self->device;
+
+	ASSERT_EQ(0, importer_map(camera, s->dmabuf, IMPORTER_WRITES));
+	for (uint32_t i = 1; i < 4; i++) {
+		put_word(_metadata, s, 0, i);
+		expect_word(_metadata, s, 0, i);
+		EXPECT_EQ(1, said_copy(&s->c, s->bo, VA, VA + 4));
+		expect_word(_metadata, s, 1, i);
+		ASSERT_EQ(0, importer_write(camera, 2, 100 + i));
+		expect_word(_metadata, s, 2, 100 + i);
+		EXPECT_EQ(i, importer_read(camera, 1));
+		EXPECT_EQ(1, said_copy(&s->c, s->bo, VA + 8, VA + 12));
+		expect_word(_metadata, s, 3, 100 + i);
+		expect_word(_metadata, s, 1, i);
+	}
+	ASSERT_EQ(0, importer_write(camera, 2, 200));
+	ASSERT_EQ(0, npu_ioctl(camera, IMPORTER_UNMAP, NULL));
+	expect_word(_metadata, s, 2, 200);
+	expect_word(_metadata, s, 1, 3);
+	EXPECT_EQ(1, said_copy(&s->c, s->bo, VA + 8, VA + 4));
+	expect_word(_metadata, s, 1, 200);
 }
 
 /* Whoever holds a read-only dma-buf cannot write, by whatever way. */

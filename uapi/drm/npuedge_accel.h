@@ -636,7 +636,8 @@ struct drm_npuedge_stream {
  * poll() of the dma-buf. Buffers that are not listed are ordered by syncobjs alone. Who holds a
  * read-only dma-buf cannot be a writer (-EACCES). One device at a time writes a dma-buf between two
  * accesses of the CPU; if that is a job, and another device works on a copy of the memory,
- * DMA_BUF_IOCTL_SYNC has to know of the job by this.
+ * DMA_BUF_IOCTL_SYNC has to know of the job by this. Of other devices that work on copies only one
+ * at a time may have the buffer mapped for writing: the copy of the one attached first counts.
  */
 struct drm_npuedge_bo_use {
 	/** @handle: GEM handle; the VM maps it, or not */
