@@ -276,7 +276,7 @@ static void core_does_not_stop(struct __test_metadata *_metadata, struct npu_inj
 	inject_count(inj, 0);
 	ASSERT_EQ(0, inject_arm(inj));
 	ASSERT_EQ(0, npu_submit(c->fd, c->queue, NPU_STREAM, npu_slow_stream(c->stream, 8000), NPU_PARAMS, 0, c->sync));
-	usleep(50000);
+	ASSERT_TRUE(npu_job_runs());
 	npu_copy_stream(other.stream, 1, 4);
 	ASSERT_EQ(0, npu_submit(other.fd, other.queue, NPU_STREAM, 192, NPU_PARAMS, 0, other.sync));
 	ASSERT_EQ(0, npu_wait(c->fd, c->sync, 3 * NPU_WAIT_NS));
